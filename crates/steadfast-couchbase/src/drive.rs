@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use steadfast::report::Report;
 use steadfast::strategy::{Answer, Cause, PendingDecision};
 use steadfast::{Call, Failure, Orchestrator, RetryStrategy, Stage, Step, Verdict};
 use tracing::Instrument;
@@ -85,6 +86,10 @@ pub(crate) trait Attempts: Driven {
     /// Cancel-safe: dropping the future changes nothing.
     fn woken(&mut self, failure: &Failure) -> impl Future<Output = ()> + Send;
 
+    /// Keeps the report of a request that succeeded after retries, for an error that its
+    /// output may still have.
+    fn keep_report(&mut self, _output: &mut Self::Output, _report: Report) {}
+
     /// Completes when the client is closed. Cancel-safe.
     fn closed(&self) -> impl Future<Output = ()> + Send;
 }
@@ -116,7 +121,7 @@ pub(crate) fn drive<'a, A: Attempts + Send>(
     let mut request = Orchestrator::new(strategy, call);
     async move {
         let span = request_span(&request.request(), operation);
-        let outcome = if span.is_disabled() {
+        let mut outcome = if span.is_disabled() {
             run(&mut request, operation, false).await
         } else {
             // The events of the engine are in the span too.
@@ -125,6 +130,11 @@ pub(crate) fn drive<'a, A: Attempts + Send>(
         };
         let finished = finish(&request, operation, &outcome);
         end_request(&span, &finished);
+        if let Ok(output) = &mut outcome
+            && finished.retries > 0
+        {
+            operation.keep_report(output, request.take_report());
+        }
         outcome
     }
 }
@@ -148,10 +158,7 @@ pub(crate) fn finish<D: Driven>(
     };
     let retries = match outcome {
         Ok(_) => request.request().retries(),
-        Err(error) => error
-            .context()
-            .report()
-            .map_or(0, steadfast::report::Report::retries),
+        Err(error) => error.context().report().map_or(0, Report::retries),
     };
     let finished = Finished {
         elapsed,
@@ -237,11 +244,12 @@ pub(crate) fn handle_tried<S: RetryStrategy, D: Driven>(
                 Ok(request.handle_failure(failure, &TokioWorld(driven.core())))
             }
             None => {
-                request.handle_final_response(&TokioWorld(driven.core()));
-                let ambiguous =
-                    !request.request().is_idempotent() && !driven.proves_not_applied(finally);
-                let error = error(finally, request).ambiguous(ambiguous);
-                let error = error.with_report(request.take_report());
+                let stage = match driven.proves_not_applied(finally) {
+                    true => Stage::Responded,
+                    false => Stage::Inconclusive,
+                };
+                request.handle_final_response(stage, &TokioWorld(driven.core()));
+                let error = error(finally, request).with_report(request.take_report());
                 Err(driven.add_context(error))
             }
         },
@@ -364,7 +372,7 @@ fn error<S: RetryStrategy>(kind: ErrorKind, request: &Orchestrator<S>) -> Error 
 }
 
 /// Returns what the refusal says beyond its cause.
-fn note(report: &steadfast::report::Report) -> Option<String> {
+fn note(report: &Report) -> Option<String> {
     let refusal = report.refusal()?;
     match refusal.cause() {
         Cause::Cancelled => Some("the client was closed".to_owned()),

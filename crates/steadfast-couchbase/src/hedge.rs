@@ -11,6 +11,7 @@ use std::future::Future;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use steadfast::apart::apart;
 use steadfast::{Backoff, BestEffort, Failure};
 
 use crate::reason::SOCKET_NOT_AVAILABLE;
@@ -55,13 +56,15 @@ pub(crate) async fn dial_hedged<F: Future>(
             ended = fresh => ended,
         }
     };
-    tokio::time::timeout(limit, first).await.ok()
+    // The user's retries and those of a round of dials are not about these dials.
+    apart(tokio::time::timeout(limit, first)).await.ok()
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
 
+    use steadfast::StrategyExt;
     use tokio::time::Instant;
 
     use super::*;
@@ -117,5 +120,25 @@ mod tests {
         let (dialled, took, dials) = dial(10_000 * MS, &[]).await;
         assert_eq!((dialled, took), (None, 10_000 * MS));
         assert!(dials <= 20, "{dials}");
+    }
+
+    /// A round of dials is a call, too. It retries dials that hang, and each has its fresh
+    /// dials.
+    #[tokio::test(start_paused = true)]
+    async fn fresh_dials_are_no_retries_of_the_round_around_them() {
+        let rounds = Cell::new(Vec::new());
+        let strategy = fresh_dials().max_attempts(3).unwrap();
+        let call = steadfast::retry(strategy).idempotent(true);
+        let round = call
+            .classify(steadfast::classify::any_error)
+            .run(async |_| {
+                let (dialled, _, dials) = dial(2_000 * MS, &[]).await;
+                let mut all = rounds.take();
+                all.push(dials);
+                rounds.set(all);
+                dialled.ok_or("it hangs")
+            });
+        round.await.unwrap_err();
+        assert_eq!(rounds.take(), [4, 4, 4]);
     }
 }

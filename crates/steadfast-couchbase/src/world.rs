@@ -1,6 +1,6 @@
 //! The engine's `World` on tokio's clock.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use steadfast::world::Roll;
 use steadfast::{RetryEvent, World};
@@ -29,4 +29,10 @@ impl World for TokioWorld<'_> {
 /// The time, by tokio's clock.
 pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
+}
+
+/// The end of a timeout that begins now. `None` if the clock cannot express it: a timeout
+/// can be as long as a duration, and then never ends.
+pub(crate) fn deadline_after(timeout: Duration) -> Option<Instant> {
+    now().checked_add(timeout)
 }

@@ -34,12 +34,14 @@ pub struct AttemptMark {
 }
 
 impl AttemptMark {
-    /// The first attempt of a request without a time limit.
+    /// The first attempt of a request.
     #[cfg(any(feature = "tower", feature = "reqwest-middleware"))]
-    pub(crate) const FIRST: Self = Self {
-        number: 1,
-        remaining: None,
-    };
+    pub(crate) const fn first(remaining: Option<Duration>) -> Self {
+        Self {
+            number: 1,
+            remaining,
+        }
+    }
 
     /// Returns the number of the attempt; the first is 1.
     pub const fn number(&self) -> u32 {

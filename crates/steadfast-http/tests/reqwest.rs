@@ -12,7 +12,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::clients::{MiddlewareClient, ReqwestClient, answered};
+use common::clients::{Limited, MiddlewareClient, ReqwestClient, answered};
 use common::promises::quick;
 use common::server::{Server, answer, with};
 use common::{Client, RowClient, TestOutcome, get, post, promises, rows};
@@ -31,6 +31,12 @@ async fn the_token_bucket_is_right_row_by_row_without_middleware() {
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row_with_middleware() {
     rows::hold::<RowClient<MiddlewareClient>>().await;
+}
+
+#[tokio::test]
+async fn the_token_bucket_is_right_row_by_row_with_a_time_limit() {
+    rows::hold::<RowClient<Limited<ReqwestClient>>>().await;
+    rows::hold::<RowClient<Limited<MiddlewareClient>>>().await;
 }
 
 #[tokio::test]

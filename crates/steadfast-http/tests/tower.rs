@@ -16,16 +16,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use common::clients::{Body, TowerClient, ended, request};
+use common::clients::{Body, Limited, TowerClient, ended, request};
 use common::promises::quick;
 use common::server::{Server, ServerAction, answer, closed_port};
 use common::{Client, RowClient, TestOutcome, get, post, promises, rows};
 use http::{Request, Response};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
-use steadfast::strategy::Cause;
-use steadfast::{BestEffort, StrategyExt};
+use steadfast::strategy::{Cause, WhenTooLate};
+use steadfast::{Backoff, BestEffort, StrategyExt};
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody, RetryLayer};
 use steadfast_http::{AttemptMark, HttpRetry};
 use tower::{Layer, Service, ServiceExt, service_fn};
@@ -33,6 +33,11 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row() {
     rows::hold::<RowClient<TowerClient>>().await;
+}
+
+#[tokio::test]
+async fn the_token_bucket_is_right_row_by_row_with_a_time_limit() {
+    rows::hold::<RowClient<Limited<TowerClient>>>().await;
 }
 
 #[tokio::test]
@@ -63,6 +68,73 @@ async fn a_body_beyond_the_limit_is_not_sent_again_and_the_history_says_why() {
     assert_eq!(sent, 1);
     // One byte less, and it is.
     assert_eq!(put(b"thr").await, (TestOutcome::success(200, 2), 2));
+}
+
+/// The attempt is dropped before it could say that its body is gone.
+#[tokio::test]
+async fn a_body_beyond_the_limit_ends_the_request_after_an_attempt_that_timed_out() {
+    let server = Server::start(vec![ServerAction::Hang; 5]).await;
+    let retry = HttpRetry::new(quick()).unwrap().body_limit(3);
+    let retry = retry.attempt_timeout(Duration::from_secs(1));
+    let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
+    let client = HttpRetryLayer::new(retry).layer(hyper);
+    let request = Request::put(server.uri())
+        .body(Full::new(&b"four"[..]))
+        .unwrap();
+    let ended = ended(client.oneshot(request).await);
+    assert_eq!(ended.cause, Some(Cause::NotRetryable));
+    let expected = "no response in time; more than 3 bytes of the body were sent, so it cannot be \
+                    sent again";
+    assert_eq!(ended.notes, [expected]);
+    assert_eq!(server.seen().len(), 1);
+}
+
+/// The engine cuts off a retry, and does not know that its body is gone.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_a_retry_has_lost_ends_the_request() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&calls);
+    let service = service_fn(
+        move |request: Request<ReplayBody<Full<io::Cursor<Vec<u8>>>>>| {
+            let is_first = count.fetch_add(1, Ordering::Relaxed) == 0;
+            async move {
+                if is_first {
+                    let response = Response::builder().status(503);
+                    return Ok::<_, io::Error>(response.body(()).unwrap());
+                }
+                request
+                    .into_body()
+                    .collect()
+                    .await
+                    .map_err(io::Error::other)?;
+                std::future::pending().await
+            }
+        },
+    );
+    let retry = HttpRetry::new(quick()).unwrap().body_limit(3);
+    let retry = retry.attempt_timeout(Duration::from_millis(100));
+    let client = HttpRetryLayer::new(retry).layer(service);
+    let body = Full::new(io::Cursor::new(b"four".to_vec()));
+    let request = Request::put("http://localhost/").body(body);
+    let error = client.oneshot(request.unwrap()).await.unwrap_err();
+    assert!(error.was_refused_for(Cause::NotRetryable), "{error:#}");
+    assert_eq!(calls.load(Ordering::Relaxed), 2, "{error:#}");
+}
+
+#[tokio::test]
+async fn a_retry_that_would_miss_the_deadline_fails_at_once_under_any_strategy() {
+    for (rule, timed_out) in [(None, false), (Some(WhenTooLate::Wait), true)] {
+        let strategy = BestEffort::new(Backoff::constant(Duration::from_secs(60)));
+        let mut layer = RetryLayer::within(Duration::from_millis(50), strategy)
+            .idempotent(|_: &()| true)
+            .classify(steadfast::classify::any_error);
+        if let Some(rule) = rule {
+            layer = layer.when_too_late(rule);
+        }
+        let failing = service_fn(async |()| Err::<(), _>("failed"));
+        let error = layer.layer(failing).oneshot(()).await.unwrap_err();
+        assert_eq!(error.is_timeout(), timed_out, "{error:#}");
+    }
 }
 
 #[tokio::test]

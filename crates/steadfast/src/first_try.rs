@@ -2,25 +2,23 @@
 //!
 //! The future of a [`Retry`](crate::Retry) has no name, so a service whose future needs one
 //! has to box it. Such a service polls its first attempt itself. If it succeeds, nothing is
-//! boxed. Otherwise a [`Retry`](crate::Retry) under the strategy [`AfterFirstTry`] takes over:
-//! its first attempt returns the result that there is, and the orchestrator decides.
+//! boxed. Otherwise [`Retry::run_after`](crate::Retry::run_after) takes over: it begins with
+//! the failure, and the orchestrator decides.
 //!
-//! This is for attempts without a time limit, which need no timer, and for the async driver:
-//! it looks for calls inside the first attempt after it has asked for the token.
+//! If the call has a time limit, the service starts the clock of the attempt and ends it.
 
-use crate::failure::Failure;
-use crate::nested::{note_lost_call, with_lost_calls};
-use crate::request::Request;
-use crate::strategy::{
-    Answer, Decision, Ending, ForeignToken, RetryStrategy, RetryToken, StrategyInfo,
-};
+use std::time::Instant;
+
+use crate::nested::with_lost_calls;
+use crate::strategy::RetryStrategy;
 use crate::world::World;
 
-/// A first attempt that was admitted and has not failed yet.
+/// A first attempt that was admitted without a token.
 #[derive(Debug)]
 pub struct FirstTry {
     /// Whether a call inside it was retried and did not succeed.
-    nested: bool,
+    lost_calls: bool,
+    started: Option<Instant>,
 }
 
 impl FirstTry {
@@ -29,14 +27,29 @@ impl FirstTry {
     #[inline]
     pub fn begin<S: RetryStrategy + ?Sized>(strategy: &S) -> Option<Self> {
         let admitted = strategy.admits_without_token();
-        admitted.then_some(Self { nested: false })
+        admitted.then_some(Self {
+            lost_calls: false,
+            started: None,
+        })
+    }
+
+    /// Starts the clock of a call with a time limit, unless it was started before.
+    #[inline]
+    pub fn start_clock(&mut self, world: &impl World) {
+        self.started.get_or_insert_with(|| world.now());
+    }
+
+    /// Returns the time at which its clock was started.
+    #[inline]
+    pub const fn started(&self) -> Option<Instant> {
+        self.started
     }
 
     /// Makes the attempt or polls it, and looks for calls inside it.
     #[inline]
     pub fn watch<T>(&mut self, part: impl FnOnce() -> T) -> T {
         let (value, lost) = with_lost_calls(part);
-        self.nested |= lost;
+        self.lost_calls |= lost;
         value
     }
 
@@ -45,89 +58,9 @@ impl FirstTry {
     pub fn succeed<S: RetryStrategy + ?Sized>(&self, strategy: &S) {
         strategy.record_first_success();
     }
-}
 
-/// The strategy of a call whose first attempt may have been made already.
-#[derive(Debug)]
-pub struct AfterFirstTry<S> {
-    strategy: S,
-    made: Option<FirstTry>,
-}
-
-impl<S> AfterFirstTry<S> {
-    /// Continues under this strategy. Without an attempt that was made, the call begins as
-    /// any other.
-    pub const fn new(strategy: S, made: Option<FirstTry>) -> Self {
-        Self { strategy, made }
-    }
-}
-
-impl<S: RetryStrategy> RetryStrategy for AfterFirstTry<S> {
-    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        match self.made {
-            Some(_) => self.deferred_token(request, world),
-            None => self.strategy.acquire_initial_token(request, world),
-        }
-    }
-
-    fn refresh_retry_token(
-        &self,
-        token: RetryToken,
-        request: &Request<'_>,
-        failure: &Failure,
-        world: &dyn World,
-    ) -> Decision {
-        self.strategy
-            .refresh_retry_token(token, request, failure, world)
-    }
-
-    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
-        self.strategy.record_success(token, world)
-    }
-
-    fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
-        self.strategy.record_end(token, ending, world);
-    }
-
-    fn is_plain(&self) -> bool {
-        self.strategy.is_plain()
-    }
-
-    /// An attempt that was made was admitted, and is not counted again.
-    fn admits_without_token(&self) -> bool {
-        self.made.is_some() || self.strategy.admits_without_token()
-    }
-
-    /// The call asks for this token when its first attempt has failed. It then looks for
-    /// calls inside that attempt.
-    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        if self.made.as_ref().is_some_and(|made| made.nested) {
-            note_lost_call();
-        }
-        self.strategy.deferred_token(request, world)
-    }
-
-    fn record_first_success(&self) {
-        self.strategy.record_first_success();
-    }
-
-    fn refresh_in_place(
-        &self,
-        token: &mut Option<RetryToken>,
-        request: &Request<'_>,
-        failure: &Failure,
-        world: &dyn World,
-    ) -> Option<Box<Decision>> {
-        self.strategy
-            .refresh_in_place(token, request, failure, world)
-    }
-
-    fn record_success_in_place(&self, token: &mut Option<RetryToken>, world: &dyn World) {
-        self.strategy.record_success_in_place(token, world);
-    }
-
-    fn info(&self) -> &dyn StrategyInfo {
-        self.strategy.info()
+    pub(crate) const fn has_lost_calls(&self) -> bool {
+        self.lost_calls
     }
 }
 
@@ -139,7 +72,11 @@ mod tests {
 
     use super::*;
     use crate::classify::any_error;
-    use crate::strategy::{Cause, Refusal, WhenLimited};
+    use crate::failure::Failure;
+    use crate::request::Request;
+    use crate::strategy::{
+        Answer, Cause, Decision, ForeignToken, Refusal, RetryToken, WhenLimited,
+    };
     use crate::{Adaptive, Backoff, Error, Standard, retry};
 
     fn three_attempts() -> Standard {
@@ -150,10 +87,11 @@ mod tests {
     /// Takes over after a first attempt that failed, and counts the further ones.
     async fn take_over(first: FirstTry) -> (u32, Error<&'static str>) {
         let further = Cell::new(0);
-        let strategy = AfterFirstTry::new(three_attempts(), Some(first));
-        let call = retry(strategy).idempotent(true).classify(any_error);
-        let result = call.run(async |attempt| {
-            further.set(further.get() + u32::from(attempt.number() > 1));
+        let strategy = three_attempts();
+        let call = retry(&strategy).idempotent(true).classify(any_error);
+        let result = call.run_after(Some((first, Some("failed"))), async |attempt| {
+            assert!(attempt.number() > 1, "the first attempt was made before");
+            further.set(further.get() + 1);
             Err::<(), _>("failed")
         });
         let error = result.await.unwrap_err();
@@ -214,19 +152,15 @@ mod tests {
     async fn an_attempt_that_was_made_is_not_shed_afterwards() {
         let strategy = OneRequest::default();
         let first = FirstTry::begin(&strategy).unwrap();
-        let call = retry(AfterFirstTry::new(&strategy, Some(first))).classify(any_error);
-        let error = call
-            .run(async |_| Err::<(), _>("failed"))
-            .await
-            .unwrap_err();
+        let failing = async |_| Err::<(), _>("failed");
+        let call = retry(&strategy).classify(any_error);
+        let made = Some((first, Some("failed")));
+        let error = call.run_after(made, failing).await.unwrap_err();
         assert!(!error.is_shed(), "{error:#}");
         assert_eq!(error.last_error(), Some(&"failed"));
 
-        let call = retry(AfterFirstTry::new(&strategy, None)).classify(any_error);
-        let error = call
-            .run(async |_| Err::<(), _>("failed"))
-            .await
-            .unwrap_err();
+        let call = retry(&strategy).classify(any_error);
+        let error = call.run_after(None, failing).await.unwrap_err();
         assert!(error.is_shed(), "{error:#}");
     }
 

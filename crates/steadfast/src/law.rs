@@ -39,6 +39,7 @@ pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause
     let idempotent = request.is_idempotent();
     match failure.stage {
         Stage::InFlight | Stage::Inconclusive if !idempotent => Err(Cause::Unsafe),
+        Stage::Responded if !idempotent && !failure.proves_not_applied() => Err(Cause::Unsafe),
         Stage::NotSent | Stage::InFlight | Stage::Inconclusive | Stage::Responded
             if reason.always_retry() =>
         {
@@ -47,13 +48,7 @@ pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause
         Stage::NotSent => Ok(Grounds::NothingSent),
         Stage::InFlight | Stage::Inconclusive => Ok(Grounds::Idempotent),
         Stage::Responded if idempotent => Ok(Grounds::Idempotent),
-        // An error that says "maybe" knows less than its reason claims (D35).
-        Stage::Responded
-            if reason.allows_non_idempotent_retry() && failure.safety == Safety::Yes =>
-        {
-            Ok(Grounds::ReasonAllows)
-        }
-        Stage::Responded => Err(Cause::Unsafe),
+        Stage::Responded => Ok(Grounds::ReasonAllows),
     }
 }
 
@@ -110,7 +105,7 @@ impl fmt::Display for Grounds {
             Grounds::NothingSent => "nothing was sent, so nothing can have been applied",
             Grounds::Idempotent => "the request is idempotent",
             Grounds::ReasonAllows => {
-                "the answer means that nothing was applied, so also a request \
+                "the response means that nothing was applied, so also a request \
                  that is not idempotent may be sent again"
             }
         })
@@ -127,6 +122,14 @@ mod tests {
 
     fn asked(idempotent: bool, failure: Failure) -> Result<Grounds, Cause> {
         lawful(&Call::new("op").idempotent(idempotent).request(), &failure)
+    }
+
+    #[test]
+    fn an_error_that_says_maybe_outweighs_a_reason_that_is_always_retried() {
+        let failure = Failure::responded(&ALWAYS).with_safety(Safety::Maybe);
+        assert_eq!(asked(false, failure.clone()), Err(Cause::Unsafe));
+        assert_eq!(asked(true, failure), Ok(Grounds::AlwaysRetry));
+        assert!(ALWAYS.allows_non_idempotent_retry());
     }
 
     #[test]

@@ -56,6 +56,8 @@
 //! `config`, and
 //! `tracing` emits every [`RetryEvent`] as a `tracing` event too.
 
+#[doc(hidden)]
+pub mod apart;
 pub mod backoff;
 pub mod brake;
 pub mod breaker;

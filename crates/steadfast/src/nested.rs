@@ -5,8 +5,9 @@
 //! it was retried and did not succeed, the outer call is not retried, whatever its
 //! classifier says. Inside a retry it is the outer call: the inner one makes one attempt.
 //!
-//! Both know of each other by the thread that polls them. A task that an attempt spawns
-//! is not inside it.
+//! Both know of each other by the thread that polls them. So a task that an attempt spawns
+//! is not inside it, unless the attempt runs that task itself, as `block_on` and a `LocalSet`
+//! do.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -103,6 +104,11 @@ impl Watch {
         self.waited = true;
     }
 
+    /// Notes whether there was such a call before the look began.
+    pub(crate) const fn note(&mut self, found: bool) {
+        self.found = found;
+    }
+
     /// Returns whether the attempt has waited for anything.
     #[inline]
     pub(crate) const fn has_waited(&self) -> bool {
@@ -134,6 +140,19 @@ impl<F: Future> Future for Once<'_, F> {
             false => future.as_mut().poll(cx),
         })
     }
+}
+
+/// Runs code as if no call were around it, and leaves no trace for one.
+pub(crate) fn outside<T>(code: impl FnOnce() -> T) -> T {
+    struct Restore(bool, u64);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            IN_RETRY.set(self.0);
+            LAST_LOST.set(self.1);
+        }
+    }
+    let _restore = Restore(IN_RETRY.replace(false), LAST_LOST.get());
+    code()
 }
 
 /// Returns whether a call that runs here is inside a retry of another one.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
+use steadfast::apart::apart;
 use steadfast::{Budget, RetryStrategy, StrategyExt};
 use steadfast_wire::Frame;
 use steadfast_wire::config::{ClusterConfig, ConfigVersion, Service, Transport};
@@ -70,7 +71,8 @@ impl Core {
         tls: Option<TlsConnector>,
     ) -> Arc<Self> {
         let core = Self::new(options, credentials, seeds, tls);
-        core.tasks.spawn(track_cluster(core.clone()));
+        // A runtime that an attempt blocks on polls this task inside that attempt.
+        core.tasks.spawn(apart(track_cluster(core.clone())));
         #[cfg(feature = "metrics")]
         core.tasks.spawn(publish_gauges(core.clone()));
         let reports = core.reports.clone().run();

@@ -71,7 +71,8 @@ impl<T> Future for OperationFuture<'_, T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
         match &mut self.kind {
             Kind::Request { request, read } => {
-                Poll::Ready(read(ready!(Pin::new(request).poll(cx))?))
+                let response = ready!(Pin::new(&mut *request).poll(cx))?;
+                Poll::Ready(read(response).map_err(|error| request.add_context(error)))
             }
             Kind::Invalid { error } => {
                 let error = error.take();

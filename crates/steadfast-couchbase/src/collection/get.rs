@@ -82,19 +82,21 @@ impl<'a> Get<'a> {
             LookupInSpec::get(""),
         ];
         let paths = Paths::encode(&mut self.request, &specs)?;
-        let response = self.request.execute().await?;
-        let found = paths.read(&response)?;
-        let metadata: Metadata = found.content_as(0)?;
-        let expiry = UNIX_EPOCH
-            .checked_add(Duration::from_secs(metadata.exptime))
-            .ok_or_else(|| response.unreadable("its expiry is out of range"))?;
-        Ok(GetResult {
-            value: found.bytes(1)?.clone(),
-            // Servers before 7.0 do not send the flags.
-            flags: metadata.flags.unwrap_or(Format::Unknown.flags()),
-            cas: found.cas(),
-            expiry: (expiry != UNIX_EPOCH).then_some(expiry),
-        })
+        let read = self.request.execute_and_read(|response| {
+            let found = paths.read(&response)?;
+            let metadata: Metadata = found.content_as(0)?;
+            let expiry = UNIX_EPOCH
+                .checked_add(Duration::from_secs(metadata.exptime))
+                .ok_or_else(|| response.unreadable("its expiry is out of range"))?;
+            Ok(GetResult {
+                value: found.bytes(1)?.clone(),
+                // Servers before 7.0 do not send the flags.
+                flags: metadata.flags.unwrap_or(Format::Unknown.flags()),
+                cas: found.cas(),
+                expiry: (expiry != UNIX_EPOCH).then_some(expiry),
+            })
+        });
+        read.await
     }
 }
 

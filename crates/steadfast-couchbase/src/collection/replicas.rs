@@ -147,7 +147,7 @@ impl GetAllReplicas<'_> {
 
 /// Cancel-safe: dropping the future abandons the read.
 async fn read_copy(request: KvRequest<'_>) -> Result<GetReplicaResult> {
-    GetReplicaResult::read(request.execute().await?)
+    request.execute_and_read(GetReplicaResult::read).await
 }
 
 /// Starts to read the document and all its replicas. Without a config their number

@@ -12,7 +12,7 @@ use super::{Collection, GetResult};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kv::connection::{Admission, Connection};
 use crate::kv::operation::KvOperation;
-use crate::world::now;
+use crate::world::deadline_after;
 
 /// The result of resolving an ambiguous write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +135,9 @@ impl<'a> Resolve<'a> {
             return unknown("the document shows no evidence, and its earlier version is not known");
         };
         let kv = self.error.context().kv();
+        if kv.is_some_and(|kv| kv.status == Some(Status::Success)) {
+            return unknown("the server says that it was applied, but its response is invalid");
+        }
         if kv.is_none_or(|kv| kv.status.is_some()) {
             return unknown("the server itself does not know whether the write will be applied");
         }
@@ -197,7 +200,7 @@ impl<'a> Resolve<'a> {
         }
         let submitted = connection.submit(
             Opcode::Noop,
-            Some(now() + self.step()),
+            deadline_after(self.step()),
             Admission::Always,
             |opaque, out| {
                 let noop = FrameBuilder::request(Opcode::Noop).opaque(opaque);

@@ -74,7 +74,7 @@ impl Error {
         self
     }
 
-    /// States that the operation may have been applied, for errors without a report.
+    /// States that the operation may have been applied, if no report says so.
     pub(crate) fn ambiguous(mut self, ambiguous: bool) -> Self {
         self.inner.context.ambiguous = ambiguous;
         self
@@ -97,12 +97,8 @@ impl Error {
             self.kind(),
             ErrorKind::DurabilityAmbiguous | ErrorKind::AmbiguousTimeout
         );
-        by_kind
-            || self.context().ambiguous
-            || self
-                .context()
-                .report()
-                .is_some_and(|report| report.verdict().is_ambiguous())
+        let by_report = |report: &Report| report.verdict().is_ambiguous();
+        by_kind || self.context().ambiguous || self.context().report().is_some_and(by_report)
     }
 
     /// Whether the client shed the operation, because its node is overloaded. Nothing was

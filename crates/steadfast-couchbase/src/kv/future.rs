@@ -9,7 +9,9 @@
 //!     │
 //!     │ anything else
 //!     ▼
-//!   Orchestrated ── success or error ──▶ Ended
+//!   Orchestrated ── success ──▶ still Orchestrated; another poll panics
+//!     │
+//!     └─ error ──▶ Ended
 //! ```
 
 use std::future::Future;
@@ -20,14 +22,14 @@ use std::time::Instant;
 
 use steadfast::RetryStrategy;
 use steadfast::strategy::AnyStrategy;
-use steadfast_wire::Feature;
+use steadfast_wire::{Feature, Status};
 
 use super::attempt::server_duration;
 use super::compression::CompressedValue;
 use super::connection::{Admission, Received, Ticket};
 use super::orchestrated::Orchestrated;
 use super::request::{KvRequest, KvResponse};
-use crate::error::Result;
+use crate::error::{Error, KvContext, Result};
 use crate::observe::{Finished, spans_are_wanted};
 use crate::topology::NodeId;
 use crate::world::now;
@@ -75,7 +77,7 @@ impl<'a> KvFuture<'a> {
             unreachable!("a request is orchestrated once");
         };
         *self = Self::Orchestrated(match (begun, first) {
-            (Begun::Not(compressed), None) => Orchestrated::new(request, compressed),
+            (Begun::Not(unsent), None) => Orchestrated::new(request, unsent),
             (Begun::Ended(received), Some(first)) => {
                 Orchestrated::after_first(request, first, received)
             }
@@ -91,17 +93,52 @@ impl<'a> KvFuture<'a> {
             unreachable!("a future is not polled after its end");
         };
         let outcome = ready!(request.poll(cx));
-        *self = Self::Ended;
+        if outcome.is_err() {
+            *self = Self::Ended;
+        }
         Poll::Ready(outcome)
+    }
+
+    /// Adds what the request knows to the error of a response that means success and cannot
+    /// be read.
+    #[cold]
+    pub(crate) fn add_context(&mut self, error: Error) -> Error {
+        match self {
+            Self::Direct { request, first } => {
+                let context = KvContext {
+                    status: Some(Status::Success),
+                    opaque: first.as_ref().map(|first| first.ticket.opaque()),
+                    ..KvContext::default()
+                };
+                error.with_target(request.target()).with_kv(context)
+            }
+            Self::Orchestrated(request) => request.add_context(error),
+            Self::Ended => error,
+        }
     }
 }
 
 /// The first attempt of a request that needs the orchestrator.
 enum Begun {
-    /// It was not sent. The value may be compressed already.
-    Not(CompressedValue),
+    /// It was not sent.
+    Not(Unsent),
     /// It ended without success.
     Ended(Received),
+}
+
+/// A first attempt that was not sent.
+pub(super) struct Unsent {
+    /// The value may be compressed already.
+    pub(super) compressed: CompressedValue,
+    /// Set if the strategy admitted it, which is then not asked again: a brake counts.
+    pub(super) admitted: Option<Admitted>,
+}
+
+/// A first attempt that the strategy admitted without a token.
+pub(super) struct Admitted {
+    /// `None` for the client's.
+    pub(super) strategy: Option<Arc<dyn RetryStrategy>>,
+    pub(super) started: Instant,
 }
 
 impl<'a> Future for KvFuture<'a> {
@@ -114,12 +151,15 @@ impl<'a> Future for KvFuture<'a> {
         };
         let Some(first) = first else {
             request.check()?;
-            let mut compressed = CompressedValue::new(request.compressible);
-            *first = FirstAttempt::send(request, &mut compressed, cx.waker());
+            let mut unsent = Unsent {
+                compressed: CompressedValue::new(request.compressible),
+                admitted: None,
+            };
+            *first = FirstAttempt::send(request, &mut unsent, cx.waker());
             return match first {
                 // The connection has the waker.
                 Some(_) => Poll::Pending,
-                None => this.orchestrate(Begun::Not(compressed), cx),
+                None => this.orchestrate(Begun::Not(unsent), cx),
             };
         };
         let received = ready!(first.ticket.poll_response(cx));
@@ -151,14 +191,9 @@ impl<'a> Future for KvFuture<'a> {
 }
 
 impl FirstAttempt {
-    /// Sends the first attempt, if that can be done at once. Otherwise nothing was sent. A
-    /// brake may have counted the call, and then counts it again.
+    /// Sends the first attempt, if that can be done at once. Otherwise nothing was sent.
     #[inline]
-    fn send(
-        request: &KvRequest<'_>,
-        compressed: &mut CompressedValue,
-        waker: &Waker,
-    ) -> Option<Self> {
+    fn send(request: &KvRequest<'_>, unsent: &mut Unsent, waker: &Waker) -> Option<Self> {
         let bucket = request.bucket();
         if spans_are_wanted() || bucket.core.is_closed() {
             return None;
@@ -183,6 +218,7 @@ impl FirstAttempt {
         // Before the compression, which takes time.
         let started = now();
         let deadline = started.checked_add(timeout);
+        let compressed = &mut unsent.compressed;
         if connection.has(Feature::Snappy) {
             compressed.compress(&request.value, bucket.core.options.compression);
         }
@@ -199,7 +235,11 @@ impl FirstAttempt {
                 out,
             )
         });
-        let opaque = accepted.ok()?;
+        let Ok(opaque) = accepted else {
+            // The connection is full or closed.
+            unsent.admitted = Some(Admitted { strategy, started });
+            return None;
+        };
         Some(Self {
             ticket: Ticket::new(connection.clone(), opaque),
             strategy,

@@ -6,11 +6,11 @@
 //! succeed is decided by the functions of `drive`.
 //!
 //! ```text
-//!            ┌──────────── Step::Attempt ◀──────────────┐
-//!            ▼                                          │
-//!   New ─▶ Sent ─▶ Received ─ no success: tell the ──▶ Waiting, Rare
-//!                     │       orchestrator              │
-//!                     └──────▶ Done ◀───────────────────┘
+//!                      ┌──────────── Step::Attempt ◀──────────────┐
+//!                      ▼                                          │
+//!   New, Admitted ─▶ Sent ─▶ Received ─ no success: tell the ──▶ Waiting, Rare
+//!                               │       orchestrator              │
+//!                               └──────▶ Done ◀───────────────────┘
 //! ```
 
 use std::future::Future;
@@ -27,12 +27,11 @@ use tokio::time::Sleep;
 use tracing::Span;
 
 use super::attempt::{Begun, KvAttempts, NoCollectionId, look_up};
-use super::compression::CompressedValue;
 use super::connection::{Connection, Received, Ticket};
-use super::future::FirstAttempt;
+use super::future::{Admitted, FirstAttempt, Unsent};
 use super::request::{KvRequest, KvResponse};
 use crate::drive::{Driven, Tried, decided, finish, give_up, handle_tried, unless, wrong_state};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::observe::{attempt_span, end_attempt, end_request, request_span, spans_are_wanted};
 use crate::topology::Waiting;
 use crate::world::TokioWorld;
@@ -65,6 +64,8 @@ pin_project! {
     #[project = StateProjection]
     enum State<'a> {
         New,
+        // The strategy has admitted the first attempt, which is not sent yet.
+        Admitted,
         // The connection has accepted the frame, with this collection id.
         Sent { ticket: Ticket, collection_id: u32 },
         // The first attempt ended before the request was orchestrated.
@@ -99,12 +100,20 @@ struct Spans {
 }
 
 impl<'a> Orchestrated<'a> {
-    /// Makes a request that has not begun.
-    pub(super) fn new(request: KvRequest<'a>, compressed: CompressedValue) -> Self {
+    /// Makes a request of which nothing was sent.
+    pub(super) fn new(request: KvRequest<'a>, unsent: Unsent) -> Self {
         let call = request.call();
-        let mut attempts = KvAttempts::new(request, compressed);
-        let orchestrator = Orchestrator::new(attempts.strategy(), call);
-        let retries = Retries::new(orchestrator, State::New);
+        let mut attempts = KvAttempts::new(request, unsent.compressed);
+        let retries = match unsent.admitted {
+            None => Retries::new(Orchestrator::new(attempts.strategy(), call), State::New),
+            Some(Admitted { strategy, started }) => {
+                let strategy = attempts.request.any_strategy(strategy);
+                let world = &TokioWorld(attempts.core());
+                let orchestrator =
+                    Orchestrator::in_first_attempt(strategy, call, Some(started), world);
+                Retries::new(orchestrator, State::Admitted)
+            }
+        };
         Self { attempts, retries }
     }
 
@@ -163,6 +172,14 @@ impl<'a> Orchestrated<'a> {
     }
 }
 
+impl Orchestrated<'_> {
+    /// Adds context to the error of a response that means success and cannot be read.
+    pub(super) fn add_context(&mut self, error: Error) -> Error {
+        let report = self.retries.as_mut().project().request.take_report();
+        self.attempts.add_context(error).with_report(report)
+    }
+}
+
 impl<'a> Retries<'a> {
     fn new(request: Orchestrator<AnyStrategy<'a>>, state: State<'a>) -> Pin<Box<Self>> {
         Box::pin(Self {
@@ -198,6 +215,7 @@ impl Running<'_, '_> {
             let request = &mut *self.request;
             let step = match self.state.as_mut().project() {
                 StateProjection::New => request.begin(&TokioWorld(attempts.core())),
+                StateProjection::Admitted => Step::Attempt,
                 StateProjection::Sent {
                     ticket,
                     collection_id,

@@ -22,7 +22,7 @@ use super::connection::Connection;
 use super::future::KvFuture;
 use super::operation::KvOperation;
 use crate::Collection;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, OperationTarget, Result};
 use crate::observe::{Finished, SlowRequest};
 use crate::request_options::RequestOptions;
 use crate::topology::{BucketCore, Node, Routes};
@@ -294,6 +294,33 @@ impl<'a> KvRequest<'a> {
         }
     }
 
+    /// Describes what it is about, for errors.
+    #[cold]
+    pub(super) fn target(&self) -> OperationTarget {
+        let (bucket, collection) = (self.bucket(), &self.collection.entry);
+        match self.key {
+            KeyPlace::Absent => OperationTarget::bucket(&bucket.name),
+            KeyPlace::KeyField => OperationTarget {
+                bucket: Some(bucket.name.clone()),
+                scope: Some(collection.scope.clone()),
+                collection: Some(collection.name.clone()),
+                key: (bucket.core.options.unredacted_keys).then(|| self.id.to_owned()),
+            },
+        }
+    }
+
+    /// Runs the operation to its end, and reads its response.
+    ///
+    /// Cancel-safe: dropping the future abandons the current attempt.
+    pub(crate) async fn execute_and_read<T>(
+        self,
+        read: impl FnOnce(KvResponse<'a>) -> Result<T>,
+    ) -> Result<T> {
+        let mut request = self.execute();
+        let response = (&mut request).await?;
+        read(response).map_err(|error| request.add_context(error))
+    }
+
     /// Runs the operation to its end.
     #[inline(always)]
     pub(crate) fn execute(self) -> KvFuture<'a> {
@@ -473,17 +500,22 @@ impl KvResponse<'_> {
     }
 
     /// An error for a response that breaks the protocol although its status says
-    /// success. For a write, the error says that it was applied.
+    /// success. If the operation is not idempotent, the error says that it was applied.
     #[cold]
     pub(crate) fn unreadable(&self, error: impl std::fmt::Display) -> Error {
         let operation = self.operation;
-        let problem = if operation.is_mutation() {
-            format!("the write was applied, but its response is invalid: {error}")
+        // A lock and an expiry have effects too, although they write no document.
+        let (has_effects, what) = match operation.is_mutation() {
+            true => (true, "write"),
+            false => (!operation.is_idempotent(), "operation"),
+        };
+        let problem = if has_effects {
+            format!("the {what} was applied, but its response is invalid: {error}")
         } else {
             format!("the response is invalid: {error}")
         };
         Error::new(ErrorKind::DecodingFailure, operation.name())
-            .ambiguous(operation.is_mutation())
+            .ambiguous(has_effects)
             .because(problem)
     }
 }

@@ -82,9 +82,11 @@ struct Metrics {
     mutation_count: u64,
 }
 
-/// Whether an HTTP status alone proves that the request was not applied.
-pub(crate) fn by_status(status: u16) -> bool {
-    STATUSES.iter().any(|listed| listed.contains(&status))
+/// Whether the HTTP status of a response proves that the request was not applied.
+pub(crate) fn by_status(response: &ServiceResponse<'_>) -> bool {
+    let mut listed = STATUSES.iter();
+    listed.any(|listed| listed.contains(&response.status))
+        && !has_effects(response, mutations(response))
 }
 
 /// Whether the errors of the query service prove that the statement was not applied.
@@ -227,6 +229,20 @@ mod tests {
         assert!(!query(&format!(
             r#"{{{index},"metrics":{{"mutationCount":3}}}}"#
         )));
+        // The status of the response proves nothing then either.
+        for (body, is_proof) in [
+            ("{}", true),
+            (r#"{"results":[]}"#, true),
+            (r#"{"results":[1]}"#, false),
+            (r#"{"results":[1],"errors":[]}"#, false),
+            (r#"{"results":["#, true),
+            (r#"{"results":[1"#, false),
+            (r#"{"metrics":{"mutationCount":2}}"#, false),
+        ] {
+            for service in [Service::Query, Service::Analytics] {
+                assert_eq!(proven(service, 400, body), is_proof, "{service:?} {body}");
+            }
+        }
     }
 
     #[test]

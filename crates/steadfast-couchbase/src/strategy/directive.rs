@@ -31,11 +31,11 @@ pub struct RetryDirective {
 
 impl RetryDirective {
     /// Returns the retry specification of a code, if its definition has one, has
-    /// `auto-retry`, and does not have `no-retry` ([D27](steadfast::decisions#d27)).
+    /// `auto-retry`, and does not have `no-retry` or `success`
+    /// ([D27](steadfast::decisions#d27)).
     pub fn from_definition(status: Status, definition: &ErrorDefinition) -> Option<Self> {
-        let attributes = definition.attributes;
-        let asks = attributes.contains(Attributes::AUTO_RETRY)
-            && !attributes.contains(Attributes::NO_RETRY);
+        let is_automatic = definition.attributes.contains(Attributes::AUTO_RETRY);
+        let asks = is_automatic && definition.indicates_retry();
         let spec = definition.retry.filter(|_| asks)?;
         Some(Self { status, spec })
     }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use steadfast::apart::apart;
 use steadfast_wire::config::{
     BucketConfig, ClusterConfig, ConfigNotification, ConfigVersion, Service,
 };
@@ -52,7 +53,7 @@ impl BucketCore {
             applying: Mutex::default(),
             this: this.clone(),
         });
-        core.tasks.spawn(track::track_bucket(bucket.clone()));
+        core.tasks.spawn(apart(track::track_bucket(bucket.clone())));
         bucket
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use steadfast::apart::apart;
 use steadfast::brake::{Brake, WithBrake};
 use steadfast::breaker::CircuitBreaker;
 use steadfast::{RetryStrategy, StrategyExt};
@@ -71,7 +72,7 @@ impl Node {
         }
         for index in 0..node.connections.len() {
             let keeper = keep(bucket.clone(), node.clone(), index, first.take());
-            bucket.core.tasks.spawn(keeper);
+            bucket.core.tasks.spawn(apart(keeper));
         }
         node
     }

@@ -201,6 +201,24 @@ async fn the_first_collection_not_found_of_a_bucket_is_confirmed_by_a_retry() {
 }
 
 #[tokio::test]
+async fn one_response_counts_once_for_all_operations_that_wait_for_it() {
+    let server = with_collection(1).await;
+    let cluster = client(&server).await;
+    warm(&server, &cluster).await;
+    let documents = cluster.bucket(BUCKET).collection("s", "missing");
+    let slow = Fault::on(Opcode::GetCollectionId).delay(std::time::Duration::from_millis(100));
+    let _slow = server.fault(slow);
+    let upsert = |key| documents.upsert(key, &1).timeout(LONG);
+    let (one, other) = tokio::join!(upsert("a"), upsert("b"));
+    for outcome in [one, other] {
+        let error = fails_with(outcome, ErrorKind::CollectionNotFound);
+        let expected = ["KV_COLLECTION_OUTDATED", "COLLECTION_NOT_FOUND"];
+        assert_eq!(reasons(&error), expected, "{error:#}");
+    }
+    cluster.close().await;
+}
+
+#[tokio::test]
 async fn a_collection_that_is_created_meanwhile_is_found_under_best_effort() {
     let server = server(2, 1).await;
     let cluster = client_with(&server, best_effort()).await;

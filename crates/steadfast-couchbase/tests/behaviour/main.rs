@@ -18,6 +18,7 @@ mod configs;
 mod conformance;
 mod draining;
 mod errors;
+mod extremes;
 mod first_steps;
 #[path = "../fixture/mod.rs"]
 mod fixture;

@@ -155,6 +155,49 @@ async fn waiting_for_a_connection_costs_nothing() {
     cluster.close().await;
 }
 
+/// A request on a full connection is shed before it waits in line, or waits until its
+/// deadline.
+#[tokio::test]
+async fn a_full_connection_to_an_overloaded_node_sheds_or_makes_wait() {
+    let server = server(1, 0).await;
+    let options = ClusterOptions::new().fleet(true).kv_timeout(TIMEOUT);
+    let (cluster, documents) = warm_client(&server, options.max_in_flight(8)).await;
+    let node = server.nodes()[0];
+    let held = server.fault(Fault::on(Opcode::Get).hold());
+    says_when(&until_shed(&server, &documents, node).await, TIMEOUT);
+    let keys: Vec<_> = keys_on(&server, node).take(40).collect();
+    let (mut shed, mut waited) = (0, 0);
+    for _ in 0..20 {
+        let reads = keys.iter().map(|key| documents.get(key).into_future());
+        for outcome in futures(reads.collect()).await {
+            let error = outcome.unwrap_err();
+            if error.is_shed() {
+                says_when(&error, TIMEOUT);
+                shed += 1;
+            } else {
+                // While the brake sheds, it refuses retries as well.
+                let is_refused = error.try_again_in().is_some();
+                let is_late = error.kind() == ErrorKind::UnambiguousTimeout;
+                assert!(is_late || is_refused, "{error:#}");
+                assert!(!error.is_ambiguous(), "{error:#}");
+                waited += u32::from(reasons(&error).contains(&"KV_CONNECTION_FULL"));
+            }
+        }
+        if shed > 0 && waited > 0 {
+            break;
+        }
+    }
+    assert!(shed > 0 && waited > 0, "{shed} shed, {waited} waited");
+    drop(held);
+    let start = std::time::Instant::now();
+    while let Err(error) = documents.upsert(&keys[0], &1).timeout(LONG).await {
+        let is_refused = error.try_again_in().is_some();
+        assert!(is_refused && start.elapsed() < LONG, "{error:#}");
+        tokio::time::sleep(ms(1)).await;
+    }
+    cluster.close().await;
+}
+
 #[tokio::test]
 async fn a_query_node_that_does_not_respond_in_time_is_spared() {
     /// Healthy nodes need some of it on a busy machine.

@@ -1,8 +1,11 @@
 //! Operations beyond `max_in_flight`: they wait in order.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use steadfast::FailFast;
+use steadfast::strategy::{Answer, Decision, ForeignToken, RetryToken};
+use steadfast::{BestEffort, FailFast, Failure, Request, RetryStrategy, World};
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{ClusterOptions, ErrorKind};
 use steadfast_wire::Opcode;
@@ -101,5 +104,61 @@ async fn operations_without_a_response_do_not_keep_their_slots_for_ever() {
     documents.get("k").timeout(LONG).await.unwrap();
     // It waits for a dial, and not for a deadline.
     assert!(start.elapsed() < LONG / 10, "{:?}", start.elapsed());
+    cluster.close().await;
+}
+
+/// Best effort that counts how often it is asked to admit a first attempt.
+#[derive(Debug, Default)]
+struct CountsAdmissions {
+    inner: BestEffort,
+    asked: AtomicU32,
+}
+
+impl RetryStrategy for CountsAdmissions {
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.inner.acquire_initial_token(request, world)
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request<'_>,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        self.inner
+            .refresh_retry_token(token, request, failure, world)
+    }
+
+    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
+        self.inner.record_success(token, world)
+    }
+
+    fn admits_without_token(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+        self.inner.acquire_initial_token(request, world)
+    }
+}
+
+/// A brake that is asked twice sheds more than it should.
+#[tokio::test]
+async fn an_operation_that_finds_a_full_connection_is_admitted_once() {
+    let server = server(1, 1).await;
+    let strategy = Arc::new(CountsAdmissions::default());
+    let options = ClusterOptions::new().max_in_flight(1);
+    let (cluster, documents) = warm_client(&server, options).await;
+    documents.upsert("k", &1).timeout(LONG).await.unwrap();
+    let slow = server.fault(Fault::on(Opcode::Get).delay(ms(1)));
+    let gets = (0..50).map(|_| documents.get("k").timeout(LONG).retry(strategy.clone()));
+    for got in futures(gets.map(IntoFuture::into_future).collect()).await {
+        got.unwrap();
+    }
+    assert_eq!(slow.fired(), 50);
+    assert_eq!(strategy.asked.load(Ordering::Relaxed), 50);
     cluster.close().await;
 }

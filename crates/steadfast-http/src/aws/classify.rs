@@ -48,6 +48,9 @@ pub(super) fn classify(
     };
     let mut failure = match (kind, outcome.stage) {
         (_, Stage::NotSent) => outcome,
+        // Without a response, no classifier can know that nothing was applied.
+        (ErrorKind::ThrottlingError, Stage::InFlight) => outcome.throttling(),
+        (_, Stage::InFlight) => outcome,
         (_, _) if skewed => {
             with_details(Failure::responded(&CLOCK_SKEW), &outcome).with_fault(FaultSide::Client)
         }
@@ -118,4 +121,33 @@ fn classify_http(outcome: &HttpOutcome<'_>) -> Failure {
     // A response of a good status that could not be parsed.
     let unparsed = || Failure::inconclusive(&OPERATION_FAILED);
     classified.err().unwrap_or_else(unparsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_smithy_runtime_api::client::interceptors::context::Input;
+    use aws_smithy_runtime_api::client::orchestrator::OrchestratorError;
+
+    use super::*;
+
+    /// A classifier of the user's may read anything into an error.
+    #[test]
+    fn no_classifier_makes_an_attempt_without_a_response_safe() {
+        let kinds = [
+            ErrorKind::ThrottlingError,
+            ErrorKind::TransientError,
+            ErrorKind::ServerError,
+            ErrorKind::ClientError,
+        ];
+        for (kind, skewed) in kinds
+            .into_iter()
+            .flat_map(|kind| [(kind, false), (kind, true)])
+        {
+            let mut context = InterceptorContext::new(Input::erase(()));
+            context.set_output_or_error(Err(OrchestratorError::timeout("no response".into())));
+            let failure = classify(&RetryAction::retryable_error(kind), &context, true, skewed);
+            assert_eq!(failure.stage, Stage::InFlight, "{kind:?}, skewed: {skewed}");
+            assert_eq!(failure.throttling, kind == ErrorKind::ThrottlingError);
+        }
+    }
 }

@@ -88,7 +88,13 @@ pub(super) fn has_token(components: &RuntimeComponents) -> bool {
 /// Returns whether a write has a condition. If its response is lost, a second one
 /// fails because of the first, and the caller would conclude that it was not applied.
 fn is_conditional(operation: &AwsOperation, request: &HttpRequest) -> bool {
-    let conditions = ["if-match", "if-none-match", "if-unmodified-since"];
+    let conditions = [
+        "if-match",
+        "if-none-match",
+        "if-unmodified-since",
+        // Appends to an object of S3 if it has this size.
+        "write-offset",
+    ];
     let mut names = request.headers().iter().map(|(name, _)| name);
     names.any(|name| conditions.iter().any(|condition| name.contains(condition)))
         || operation.service == "DynamoDB"
@@ -166,7 +172,12 @@ mod tests {
     #[test]
     fn a_conditional_write_is_not_idempotent() {
         for (method, idempotent) in [("PUT", false), ("DELETE", false), ("GET", true)] {
-            for header in ["if-match", "If-None-Match", "x-amz-if-match-size"] {
+            for header in [
+                "if-match",
+                "If-None-Match",
+                "x-amz-if-match-size",
+                "x-amz-write-offset-bytes",
+            ] {
                 let mut request = HttpRequest::new(SdkBody::empty());
                 request.set_method(method).unwrap();
                 request.headers_mut().insert(header, "1");

@@ -16,7 +16,7 @@ use std::time::SystemTime;
 use http::{HeaderMap, StatusCode};
 use steadfast::Failure;
 #[cfg(any(feature = "tower", feature = "reqwest", feature = "aws"))]
-use steadfast::failure::Safety;
+use steadfast::failure::{Safety, Stage};
 use steadfast::reason::VALUE_NOT_ACCEPTED;
 
 use crate::hint;
@@ -256,7 +256,12 @@ impl fmt::Debug for HttpClassifier {
 
 /// Forbids further attempts, because the body cannot be sent again.
 #[cfg(any(feature = "tower", feature = "reqwest", feature = "aws"))]
-pub(crate) fn cannot_resend(failure: Failure, why: impl fmt::Display) -> Failure {
+pub(crate) fn cannot_resend(mut failure: Failure, why: impl fmt::Display) -> Failure {
+    // A doubt about what a response proves is kept: "no" below is about the retry.
+    let doubted = failure.stage == Stage::Responded && failure.safety == Safety::Maybe;
+    if doubted && failure.reason.allows_non_idempotent_retry() {
+        failure.stage = Stage::Inconclusive;
+    }
     let before = failure.note().unwrap_or("failed");
     let note = format!("{before}; {why}, so it cannot be sent again");
     failure.with_safety(Safety::No).with_note(note)

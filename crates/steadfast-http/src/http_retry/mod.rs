@@ -3,6 +3,7 @@
 //! All integrations take the same value. So one setting means the same in all of
 //! them, and clients of different libraries can share a budget.
 
+mod first;
 mod per_host;
 mod run;
 
@@ -20,10 +21,11 @@ use steadfast::{Budget, InvalidSetting, RetryEvent, RetryStrategy};
 
 use crate::classify::HttpClassifier;
 use crate::idempotent::RequestHead;
+#[cfg(feature = "tower")]
+pub(crate) use first::BoxSleep;
+pub(crate) use first::{FirstAttempt, MadeAttempt};
 use per_host::PerHost;
-pub(crate) use run::{
-    AnyResponse, FailedAttempt, HttpCall, MadeAttempt, address, fail_at_once, run,
-};
+pub(crate) use run::{AnyResponse, FailedAttempt, HttpCall, address, fail_at_once, run};
 
 /// The strategy, the time limits and the classifier by which requests are retried.
 ///
@@ -378,6 +380,12 @@ impl HttpRetry {
 
     fn inner(&mut self) -> &mut Inner {
         Arc::make_mut(&mut self.inner)
+    }
+
+    /// Waits in its world.
+    #[cfg(feature = "tower")]
+    pub(crate) fn sleep(&self, delay: Duration) -> BoxSleep {
+        self.inner.world.sleep(delay)
     }
 
     #[cfg(feature = "tower")]

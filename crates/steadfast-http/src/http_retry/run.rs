@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::error::Error as StdError;
+#[cfg(any(feature = "tower", feature = "reqwest"))]
+use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,13 +12,17 @@ use std::task::{Context, Poll};
 
 use http::{Extensions, HeaderMap, Method, StatusCode};
 use steadfast::classify::{ByInfo, Classifier, guarded};
-use steadfast::first_try::{AfterFirstTry, FirstTry};
+use steadfast::failure::Safety;
+use steadfast::first_try::FirstTry;
 use steadfast::report::Outcome;
 use steadfast::strategy::Refusal;
 use steadfast::world::SharedWorld;
 use steadfast::{Error, FailFast, Failure, Retry, RetryEvent, RetryStrategy, World, reason};
 
+use super::first::MadeAttempt;
 use super::{HttpRetry, Inner, Strategies};
+#[cfg(any(feature = "tower", feature = "reqwest"))]
+use crate::classify::cannot_resend;
 use crate::classify::{HttpOutcome, Redirects};
 use crate::clock;
 use crate::extensions::{AttemptCount, AttemptMark, ResponseReport};
@@ -29,9 +35,6 @@ pub(crate) struct HttpCall {
     operation: &'static str,
     idempotent: bool,
 }
-
-/// A first attempt that was made without the engine, and failed.
-pub(crate) type MadeAttempt<R, E> = (FirstTry, FailedAttempt<R, E>);
 
 /// A response of some HTTP library.
 pub(crate) trait AnyResponse {
@@ -99,16 +102,6 @@ impl HttpRetry {
         }
     }
 
-    /// Admits a first attempt that needs nothing of the engine unless it fails. Returns none
-    /// if the attempt needs a timer or a token.
-    pub(crate) fn first_try(&self, call: &HttpCall) -> Option<FirstTry> {
-        let limited = self.inner.timeout.is_some() || self.inner.attempt_timeout.is_some();
-        match limited {
-            true => None,
-            false => FirstTry::begin(self.strategy(call)),
-        }
-    }
-
     /// Ends a first attempt that is a success at first sight. Returns whether it is.
     pub(crate) fn end_if_accepted<R: AnyResponse>(
         &self,
@@ -128,7 +121,7 @@ impl HttpRetry {
         first.succeed(self.strategy(call));
     }
 
-    fn strategy<'a>(&'a self, call: &'a HttpCall) -> &'a dyn RetryStrategy {
+    pub(super) fn strategy<'a>(&'a self, call: &'a HttpCall) -> &'a dyn RetryStrategy {
         match &call.strategy {
             Some(strategy) => &**strategy,
             None => self.inner.strategies.common(),
@@ -203,7 +196,7 @@ impl HttpRetry {
 
 /// Sends a request by `send` until an attempt succeeds or the engine gives up.
 /// `send` returns none if the request cannot be sent any more. If the first attempt was
-/// made already, the engine begins with its failure.
+/// made already, the engine begins with its failure, or with the end of its time.
 ///
 /// Returns the last response, also if it is a failure: its report is then in its
 /// extensions. Returns an error if there is no response.
@@ -238,43 +231,35 @@ where
             observer(event);
         }
     };
-    let (first, mut failed) = made.unzip();
+    let keep = |mut failed: FailedAttempt<R, E>| {
+        *lock(last) = failed.0.result.take();
+        failed.map(|failure| failure.with_peer(address()))
+    };
     // The engine has a place for the first attempt and one for the others. Here they share
     // one, because a large future is slow to move.
     let place = pin!(None);
     let place = &Mutex::new(place);
     let result = settings
-        .retry(AfterFirstTry::new(settings.strategy(call), first))
+        .retry(settings.strategy(call))
         .operation(call.operation)
         .idempotent(call.idempotent)
         .observe(&observer)
         .classify(AlreadyClassified)
-        .run(|attempt| {
-            let failed = failed.take();
-            let sending = match &failed {
-                Some(_) => None,
-                None => send(attempt.into()),
-            };
-            let sending = Sending::new(place, sending);
-            // A result is that of the last attempt, and not of an earlier one.
-            drop(lock(last).take());
-            async move {
-                let result = match failed {
-                    Some(failed) => Err(failed),
-                    None => match sending.await {
-                        Some(result) => result,
-                        None => Err(FailedAttempt::not_made()),
-                    },
-                };
-                match result {
-                    Ok(response) => Ok((response, attempt.number())),
-                    Err(mut failed) => {
-                        *lock(last) = failed.0.result.take();
-                        Err(failed.map(|failure| failure.with_peer(address())))
+        .run_after(
+            made.map(|made| (made.first, made.failed.map(keep))),
+            |attempt| {
+                let sending = Sending::new(place, send(attempt.into()));
+                // A result is that of the last attempt, and not of an earlier one.
+                drop(lock(last).take());
+                async move {
+                    match sending.await {
+                        Some(Ok(response)) => Ok((response, attempt.number())),
+                        Some(Err(failed)) => Err(keep(failed)),
+                        None => Err(keep(FailedAttempt::not_made())),
                     }
                 }
-            }
-        })
+            },
+        )
         .await;
     let error = match result {
         Ok((response, 1)) => return Ok(response),
@@ -348,9 +333,27 @@ pub(crate) fn fail_at_once<E, W: World>(
 }
 
 impl<R, E> FailedAttempt<R, E> {
-    /// An attempt that could not be made.
+    /// An attempt that could not be made: the one before was cut off by a time limit, when
+    /// the body was partly sent. Another attempt could not be made either.
     fn not_made() -> Self {
-        Self::from_parts(None, None)
+        let failure = Failure::not_sent(&reason::OPERATION_FAILED)
+            .with_safety(Safety::No)
+            .with_note("the body cannot be sent again");
+        Self::from_parts(None, Some(Ok(failure)))
+    }
+
+    /// An attempt whose time was over, and whose body cannot be sent again.
+    #[cfg(any(feature = "tower", feature = "reqwest"))]
+    pub(crate) fn cut_off(why: impl fmt::Display) -> Self {
+        let failure = Failure::in_flight(&reason::TIMEOUT).timed_out();
+        let failure = cannot_resend(failure.with_note("no response in time"), why);
+        Self::from_parts(None, Some(Ok(failure)))
+    }
+
+    /// Returns whether it has a response or an error.
+    #[cfg(feature = "reqwest-middleware")]
+    pub(super) const fn has_result(&self) -> bool {
+        self.0.result.is_some()
     }
 
     /// An attempt whose failure is known without a classifier.

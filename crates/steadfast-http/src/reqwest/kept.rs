@@ -15,7 +15,7 @@ use reqwest::{Body, Request, Url};
 /// A copy of a request. It shares the body.
 pub(super) struct KeptRequest {
     pub(super) url: Url,
-    method: Method,
+    pub(super) method: Method,
     headers: HeaderMap,
     version: Version,
     timeout: Option<Duration>,

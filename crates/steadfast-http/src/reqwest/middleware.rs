@@ -66,7 +66,7 @@ impl Middleware for RetryMiddleware {
         let mut after = Extensions::new();
         let (before, place, chain) = (&*extensions, &mut after, next.clone());
         let first = move |request| {
-            *place = marked(before, AttemptMark::FIRST);
+            *place = marked(before, self.retry.first_mark());
             chain.run(request, place)
         };
         let (sender, started) = Sender::start(&self.retry, outer.as_ref(), request, first);
@@ -77,7 +77,9 @@ impl Middleware for RetryMiddleware {
             }
             Err(begun) => begun,
         };
-        let after = matches!(begun, Begun::Failed(_)).then_some(after);
+        // An attempt whose time was over left nothing.
+        let has_failed = matches!(&begun, Begun::Made(made) if made.has_failed());
+        let after = has_failed.then_some(after);
         let after = Mutex::new(after);
         // In a box, because it is rare and would make every future larger.
         let result = Box::pin(run(&sender, begun, extensions, &after, next)).await;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::error::Error as StdError;
 use std::future::Future;
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use reqwest::{ClientBuilder, Response, Url};
 use tokio::task::futures::TaskLocalFuture;
 
@@ -16,10 +16,13 @@ tokio::task_local! {
     static HOPS: Cell<Hops>;
 }
 
-/// The requests of one attempt whose results reqwest has reported.
+/// The requests of one attempt whose results reqwest has reported. It does not report a
+/// request with a streamed body. A redirect of such a request is followed by a `GET`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Hops {
     count: u32,
+    /// Whether the last one was a `GET`.
+    is_get: bool,
     /// The status that the last one got; none for an error.
     status: Option<StatusCode>,
 }
@@ -45,11 +48,15 @@ pub fn watch_redirects(client: ClientBuilder) -> ClientBuilder {
     // reqwest asks its retry policy about every request that it sends, also about
     // those that follow a redirect.
     client.retry(reqwest::retry::never().classify_fn(|sent| {
-        let status = sent.status();
+        let (status, is_get) = (sent.status(), sent.method() == Method::GET);
         // Fails outside of a request that is retried.
         let _ = HOPS.try_with(|hops| {
             let count = hops.get().count.saturating_add(1);
-            hops.set(Hops { count, status });
+            hops.set(Hops {
+                count,
+                is_get,
+                status,
+            });
         });
         sent.success()
     }))
@@ -63,7 +70,7 @@ pub(super) fn watched<F: Future>(sending: F) -> TaskLocalFuture<Cell<Hops>, F> {
 /// Returns what is known about the redirects of an attempt; `unseen` if the client does not
 /// report them.
 pub(super) fn redirects<E: StdError + 'static>(
-    url: &Url,
+    (method, url): (&Method, &Url),
     unseen: Redirects,
     result: &Result<Response, E>,
     hops: Hops,
@@ -80,8 +87,8 @@ pub(super) fn redirects<E: StdError + 'static>(
     match hops.count {
         _ if last_url.is_some_and(|last_url| differ(last_url, url)) => Redirects::Followed,
         0 => unseen,
-        // The only request ended as the attempt did.
-        1 if hops.status == status => Redirects::None,
+        // The only request began and ended as the attempt did.
+        1 if hops.status == status && hops.is_get == (method == Method::GET) => Redirects::None,
         1.. => Redirects::Followed,
     }
 }

@@ -16,7 +16,7 @@ use super::redirect::{Hops, redirects, watched};
 use crate::classify::{Redirects, cannot_resend};
 use crate::extensions::AttemptMark;
 use crate::http_retry::{
-    self, AnyResponse, FailedAttempt, HttpCall, HttpRetry, MadeAttempt, fail_at_once,
+    self, AnyResponse, FailedAttempt, FirstAttempt, HttpCall, HttpRetry, MadeAttempt, fail_at_once,
 };
 use crate::idempotent::RequestHead;
 
@@ -82,7 +82,7 @@ pub(super) enum Started<F> {
 pub(super) enum Begun<E> {
     Not(Box<Request>),
     /// The first attempt was made.
-    Failed(MadeAttempt<Response, E>),
+    Made(MadeAttempt<Response, E>),
 }
 
 impl<'a> Sender<'a> {
@@ -114,30 +114,37 @@ impl<'a> Sender<'a> {
         (sender, started)
     }
 
-    /// Waits for a first attempt that is under way. Unless it succeeds, [`run`](Self::run) has to
-    /// follow. Dropping the future drops the attempt.
+    /// Waits for a first attempt that is under way, until its time is over. Unless it
+    /// succeeds, [`run`](Self::run) has to follow. Dropping the future drops the attempt.
     pub(super) async fn end_first<E: StdError + 'static>(
         &self,
         started: Started<impl Future<Output = Result<Response, E>>>,
     ) -> Result<Response, Begun<E>> {
         let (mut first, sending) = match started {
-            Started::First(first, sending) => (first, watched(sending)),
+            Started::First(first, sending) => (FirstAttempt::new(first), watched(sending)),
             Started::Not(request) => return Err(Begun::Not(request)),
         };
         let mut sending = pin!(sending);
-        let result = poll_fn(|cx| first.watch(|| sending.as_mut().poll(cx))).await;
+        let result = poll_fn(|cx| first.poll(self.retry, cx, |cx| sending.as_mut().poll(cx))).await;
         let result = match result {
-            Ok(response) if self.retry.end_if_accepted(&self.call, &first, &response) => {
+            Some(Ok(response))
+                if (self.retry).end_if_accepted(&self.call, &first.first, &response) =>
+            {
                 return Ok(response);
             }
-            result => result,
+            Some(result) => result,
+            None => {
+                let lost = self.kept.is_lost();
+                let failed = lost.then(|| FailedAttempt::cut_off("the body is a stream"));
+                return Err(Begun::Made(first.end(failed)));
+            }
         };
         match self.check(result, sending.take_value()) {
             Ok(response) => {
-                self.retry.succeed(&self.call, &first);
+                self.retry.succeed(&self.call, &first.first);
                 Ok(response)
             }
-            Err(failed) => Err(Begun::Failed((first, failed))),
+            Err(failed) => Err(Begun::Made(first.end(Some(failed)))),
         }
     }
 
@@ -154,7 +161,7 @@ impl<'a> Sender<'a> {
     {
         let (mut unsent, made) = match begun {
             Begun::Not(request) => (Some(request), None),
-            Begun::Failed(failed) => (None, Some(failed)),
+            Begun::Made(made) => (None, Some(made)),
         };
         let address = || address(&self.kept.url);
         let attempt = |mark| {
@@ -179,8 +186,8 @@ impl<'a> Sender<'a> {
         hops: Option<Cell<Hops>>,
     ) -> Result<Response, FailedAttempt<Response, E>> {
         let hops = hops.map(Cell::into_inner).unwrap_or_default();
-        let redirects =
-            |result: &Result<Response, E>| redirects(&self.kept.url, self.unseen, result, hops);
+        let sent = (&self.kept.method, &self.kept.url);
+        let redirects = |result: &Result<Response, E>| redirects(sent, self.unseen, result, hops);
         self.retry.check(result, redirects).map_err(|failed| {
             failed.map(|failure| match self.kept.is_lost() {
                 true => cannot_resend(failure, "the body is a stream"),

@@ -20,6 +20,7 @@ use tower_service::Service;
 use super::any_error::AnyError;
 use super::http::Attempts;
 use super::replay::ReplayBody;
+use crate::http_retry::FirstAttempt;
 
 pin_project! {
     /// The future of an [`HttpRetryService`](super::HttpRetryService).
@@ -37,9 +38,13 @@ pin_project! {
     }
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box for the first attempt would be an allocation for every request"
+)]
 enum Rest<S, B, R> {
     First {
-        first: FirstTry,
+        first: FirstAttempt,
         attempts: Attempts<S, B>,
     },
     Retries(BoxFuture<R>),
@@ -56,7 +61,10 @@ where
     pub(super) fn first(calling: S::Future, first: FirstTry, attempts: Attempts<S, B>) -> Self {
         Self {
             calling: Some(calling),
-            rest: Rest::First { first, attempts },
+            rest: Rest::First {
+                first: FirstAttempt::new(first),
+                attempts,
+            },
         }
     }
 
@@ -87,20 +95,21 @@ where
         if let (Some(polled), Rest::First { first, attempts }) =
             (calling.as_mut().as_pin_mut(), &mut *rest)
         {
-            let result = ready!(first.watch(|| polled.poll(cx)));
+            let retry = attempts.retry();
+            let result = ready!(first.poll(retry, cx, |cx| polled.poll(cx)));
             calling.set(None);
-            let result = match result {
-                Ok(response) if attempts.end_if_accepted(first, &response) => {
+            let failed = match result {
+                Some(Ok(response)) if attempts.end_if_accepted(&first.first, &response) => {
                     return Poll::Ready(Ok(response));
                 }
-                result => result,
-            };
-            let failed = match attempts.end_first(first, result) {
-                Ok(response) => return Poll::Ready(Ok(response)),
-                Err(failed) => failed,
+                Some(result) => match attempts.end_first(&first.first, result) {
+                    Ok(response) => return Poll::Ready(Ok(response)),
+                    Err(failed) => Some(failed),
+                },
+                None => attempts.cut_off(),
             };
             if let Rest::First { first, attempts } = mem::replace(rest, Rest::Ended) {
-                let retries = attempts.run_after((first, failed));
+                let retries = attempts.run_after(first.end(failed));
                 *rest = Rest::Retries(Box::pin(retries));
             }
         }

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use steadfast::classify::{ByInfo, Classifier, Unaccepted};
+use steadfast::strategy::WhenTooLate;
 #[cfg(feature = "tokio")]
 use steadfast::world::SystemWorld;
 use steadfast::world::{SharedWorld, Timer};
@@ -74,6 +75,7 @@ struct LayerSettings<R> {
     operation: &'static str,
     timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
+    when_too_late: WhenTooLate,
     idempotent: Arc<Idempotent<R>>,
     prepare: Arc<Prepare<R>>,
     world: SharedWorld,
@@ -124,6 +126,7 @@ impl<R> RetryLayer<R> {
             operation: "call",
             timeout: None,
             attempt_timeout: None,
+            when_too_late: WhenTooLate::FailFast,
             idempotent: Arc::new(|_: &R| false),
             prepare: Arc::new(|_: &mut R, _| ()),
             world,
@@ -155,6 +158,14 @@ impl<R, C, A> RetryLayer<R, C, A> {
     #[must_use]
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.settings.attempt_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets what happens if a retry's delay reaches the deadline. By default the request
+    /// fails at once, whatever the strategy.
+    #[must_use]
+    pub fn when_too_late(mut self, rule: WhenTooLate) -> Self {
+        self.settings.when_too_late = rule;
         self
     }
 
@@ -307,6 +318,7 @@ where
     let mut retry = retry(&*settings.strategy)
         .world(&settings.world)
         .operation(settings.operation)
+        .when_too_late(settings.when_too_late)
         .idempotent((settings.idempotent)(&request));
     if let Some(timeout) = settings.timeout {
         retry = retry.timeout(timeout);

@@ -4,6 +4,7 @@ use std::any::{TypeId, type_name};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use ::http::{Extensions, HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
@@ -118,16 +119,20 @@ where
             shared,
             call,
         };
-        let Some(mut first) = attempts.shared.retry.first_try(&attempts.call) else {
+        let retry = &attempts.shared.retry;
+        let Some(mut first) = retry.first_try(&attempts.call) else {
             let services = AttemptServices::take(&mut self.inner);
             return HttpRetryFuture::retries(attempts.run(services, None));
         };
         let mut request = Request::from_parts(parts, attempts.replay.first_body());
-        add_mark::<S, _>(&mut request, AttemptMark::FIRST);
+        add_mark::<S, _>(&mut request, || retry.first_mark());
         let calling = first.watch(|| self.inner.call(request));
         HttpRetryFuture::first(calling, first, attempts)
     }
 }
+
+/// A failed request whose upload is incomplete keeps its connection for so long.
+const PAUSE: Duration = Duration::from_secs(30);
 
 /// What all attempts of a request share.
 pub(super) struct Attempts<S, B> {
@@ -145,6 +150,11 @@ pub(super) struct Attempts<S, B> {
 type Failed<R> = FailedAttempt<Response<R>, AnyError>;
 
 impl<S, B: Body> Attempts<S, B> {
+    /// Returns the settings.
+    pub(super) fn retry(&self) -> &HttpRetry {
+        &self.shared.retry
+    }
+
     /// Ends a first attempt that is a success at first sight. Returns whether it is.
     pub(super) fn end_if_accepted<R>(&self, first: &FirstTry, response: &Response<R>) -> bool {
         let retry = &self.shared.retry;
@@ -165,6 +175,12 @@ impl<S, B: Body> Attempts<S, B> {
         result
     }
 
+    /// Ends an attempt whose time was over. Returns its failure if the body is lost;
+    /// otherwise the engine makes one.
+    pub(super) fn cut_off<R>(&self) -> Option<Failed<R>> {
+        self.replay.lost().map(FailedAttempt::cut_off)
+    }
+
     /// Classifies the result of an attempt.
     fn check<R, E: Into<BoxError>>(
         &self,
@@ -183,7 +199,7 @@ impl<S, B: Body> Attempts<S, B> {
         result.map_err(|failed| {
             self.replay.pause();
             failed.map(|failure| match self.replay.lost() {
-                Some(lost) => cannot_resend(failure, lost),
+                Some(lost) => cannot_resend(lost.weaken(failure), lost),
                 None => failure,
             })
         })
@@ -236,28 +252,27 @@ impl<S, B: Body> Attempts<S, B> {
         let address = || address(&attempts.uri);
         let send = |mark| {
             let mut request = attempts.next_request()?;
-            add_mark::<S, _>(&mut request, mark);
+            add_mark::<S, _>(&mut request, || mark);
             let calling = services.call(request);
             Some(async move { attempts.check(calling.await) })
         };
         let (retry, call) = (&attempts.shared.retry, &attempts.call);
         let result = http_retry::run(retry, call, made, address, &abandon, send).await;
-        // On HTTP/1.1, an upload that is not needed stays paused until its connection closes.
-        // On HTTP/2 that would keep a stream open. There the server controls the upload.
-        if result
-            .as_ref()
-            .is_ok_and(|response| response.version() == Version::HTTP_2)
-        {
-            attempts.replay.resume();
+        match result.as_ref().map(Response::version) {
+            // A paused upload would keep a stream open. The server controls the upload.
+            Ok(Version::HTTP_2) => attempts.replay.resume(),
+            // The end of the upload closes the connection, so there is time to read the response.
+            Ok(_) => attempts.replay.end_pause(|| retry.sleep(PAUSE)),
+            Err(_) => {}
         }
         result
     }
 }
 
 /// Marks the request of an attempt, unless nothing inside the service can read the mark.
-fn add_mark<S, B>(request: &mut Request<B>, mark: AttemptMark) {
+fn add_mark<S, B>(request: &mut Request<B>, mark: impl FnOnce() -> AttemptMark) {
     if !is_known_client::<S>() {
-        request.extensions_mut().insert(mark);
+        request.extensions_mut().insert(mark());
     }
 }
 

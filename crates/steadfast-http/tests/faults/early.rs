@@ -1,8 +1,8 @@
 //! Responses that come before the request was sent, and connections during the backoff.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,12 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
 use steadfast::strategy::Cause;
-use steadfast::{Backoff, Standard};
+use steadfast::{Backoff, Standard, world};
 use steadfast_http::tower::HttpRetryLayer;
 use steadfast_http::{AttemptCount, HttpRetry};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tower::{Layer, ServiceExt};
 
 use crate::common::clients::answered;
@@ -222,6 +223,60 @@ async fn a_generated_key_is_the_same_in_all_attempts_of_a_request() {
     generated_keys::<clients::TowerClient>().await;
     generated_keys::<clients::ReqwestClient>().await;
     generated_keys::<clients::MiddlewareClient>().await;
+}
+
+/// A body whose source says no more after the first chunk.
+struct Stalled(Option<Bytes>);
+
+impl Body for Stalled {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match self.0.take() {
+            Some(data) => Poll::Ready(Some(Ok(Frame::data(data)))),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// Some servers respond and then read the rest of the request, however long that takes.
+#[tokio::test]
+async fn an_upload_that_is_not_needed_does_not_hold_its_connection_forever() {
+    let (uri, open, answered) = endless_responses().await;
+    let (asked, slept) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
+    let timer = (Arc::clone(&asked), Arc::clone(&slept));
+    let timer = world::from_sleep(move |delay| {
+        timer.0.lock().unwrap().push(delay);
+        let slept = Arc::clone(&timer.1);
+        async move { slept.notified().await }
+    });
+    let retry = HttpRetry::new_in(timer, quick()).unwrap();
+    let hyper = legacy::Client::builder(TokioExecutor::new()).build_http();
+    let client = HttpRetryLayer::new(retry).layer(hyper);
+    let body = Stalled(Some(Bytes::from_static(b"part")));
+    let request = Request::post(uri).body(body).unwrap();
+    let response = client.oneshot(request).await.unwrap();
+    assert_eq!(response.status(), 503);
+    // The response can still be read.
+    let mut body = response.into_body();
+    let part = body.frame().await.unwrap().unwrap();
+    assert_eq!(part.into_data().unwrap(), "part");
+    assert_eq!(*asked.lock().unwrap(), [Duration::from_secs(30)]);
+    assert_eq!(answered.load(Ordering::Relaxed), 1);
+    assert_eq!(open.load(Ordering::Relaxed), 1);
+
+    slept.notify_one();
+    let closed = async {
+        while open.load(Ordering::Relaxed) > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let closed = tokio::time::timeout(Duration::from_secs(10), closed).await;
+    closed.expect("the connection is closed");
 }
 
 /// A body of another type than `Bytes` would have to be copied.

@@ -1,5 +1,7 @@
 //! One call of each integration, and the judge of its outcome.
 
+use std::time::Duration;
+
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
 use reqwest_middleware::ClientBuilder;
@@ -14,7 +16,7 @@ use tonic_health::pb::health_client::HealthClient;
 use tower::{Layer, ServiceExt};
 
 use super::raw::{Fault, Server};
-use crate::common::clients::{MiddlewareClient, ReqwestClient, ended, request};
+use crate::common::clients::{LIMIT, MiddlewareClient, ReqwestClient, ended, request};
 use crate::common::promises::quick;
 use crate::common::{Client, TestOutcome, TestRequest, post};
 
@@ -30,8 +32,19 @@ impl Integration {
     pub const HTTP: [Self; 3] = [Self::Tower, Self::Reqwest, Self::Middleware];
     pub const ALL: [Self; 4] = [Self::Tower, Self::Reqwest, Self::Middleware, Self::Tonic];
 
-    async fn send(self, http2: bool, idempotent: bool, uri: &str, body: &[u8]) -> TestOutcome {
+    async fn send(
+        self,
+        http2: bool,
+        idempotent: bool,
+        limit: Option<Duration>,
+        uri: &str,
+        body: &[u8],
+    ) -> TestOutcome {
         let retry = HttpRetry::new(quick()).unwrap();
+        let retry = match limit {
+            Some(limit) => retry.timeout(limit),
+            None => retry,
+        };
         let ask = TestRequest {
             method: if idempotent { "PUT" } else { "POST" },
             ..post(uri, body)
@@ -56,19 +69,22 @@ impl Integration {
                 let client = ClientBuilder::new(client()).with(RetryMiddleware::new(retry));
                 MiddlewareClient(client.build()).send(ask).await
             }
-            Self::Tonic => check(idempotent, uri).await,
+            Self::Tonic => check(idempotent, limit, uri).await,
         }
     }
 }
 
 /// A call of tonic's.
-async fn check(idempotent: bool, uri: &str) -> TestOutcome {
+async fn check(idempotent: bool, limit: Option<Duration>, uri: &str) -> TestOutcome {
     let channel = Endpoint::from_shared(uri.to_owned())
         .unwrap()
         .connect_lazy();
     let (client, mut attempts) = (HealthClient::new(channel), 0);
-    let result = retry(quick())
-        .idempotent(idempotent)
+    let mut retry = retry(quick()).idempotent(idempotent);
+    if let Some(limit) = limit {
+        retry = retry.timeout(limit);
+    }
+    let result = retry
         .classify(StatusClassifier)
         .run(|attempt| {
             attempts = attempt.number();
@@ -87,7 +103,7 @@ pub async fn judge(integration: Integration, http2: bool, idempotent: bool, faul
     judge_body(integration, http2, idempotent, fault, b"pay 5").await;
 }
 
-/// The same, with a body.
+/// The same, with a body. Each is sent without and with a time limit.
 pub async fn judge_body(
     integration: Integration,
     http2: bool,
@@ -95,20 +111,23 @@ pub async fn judge_body(
     fault: Fault,
     body: &[u8],
 ) {
-    let Fault { name, act, .. } = &fault;
-    let case = format!("{integration:?}, idempotent: {idempotent}, {name}, {act:?}");
-    let server = Server::start(http2, vec![fault.clone()]).await;
-    let ended = integration
-        .send(http2, idempotent, &server.uri(), body)
-        .await;
-    let carried_out = server.carried_out();
-    let case = format!("{case}: carried out {carried_out} times, {ended:?}");
-    let succeeded = ended.status == Some(200) && ended.cause.is_none();
-    if !idempotent {
-        assert!(carried_out <= 1, "{case}");
-        assert!(ended.ambiguous || carried_out == 0 || succeeded, "{case}");
+    for limit in [None, Some(LIMIT)] {
+        let Fault { name, act, .. } = &fault;
+        let case =
+            format!("{integration:?}, idempotent: {idempotent}, limit: {limit:?}, {name}, {act:?}");
+        let server = Server::start(http2, vec![fault.clone()]).await;
+        let ended = integration
+            .send(http2, idempotent, limit, &server.uri(), body)
+            .await;
+        let carried_out = server.carried_out();
+        let case = format!("{case}: carried out {carried_out} times, {ended:?}");
+        let succeeded = ended.status == Some(200) && ended.cause.is_none();
+        if !idempotent {
+            assert!(carried_out <= 1, "{case}");
+            assert!(ended.ambiguous || carried_out == 0 || succeeded, "{case}");
+        }
+        let again = idempotent || fault.proves_nothing_happened;
+        assert_eq!(succeeded, again, "{case}");
+        assert_eq!(ended.attempts, if again { 2 } else { 1 }, "{case}");
     }
-    let again = idempotent || fault.proves_nothing_happened;
-    assert_eq!(succeeded, again, "{case}");
-    assert_eq!(ended.attempts, if again { 2 } else { 1 }, "{case}");
 }

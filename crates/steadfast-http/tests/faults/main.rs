@@ -17,4 +17,5 @@ mod integrations;
 mod keep_alive;
 mod nested;
 mod raw;
+mod streams;
 mod tunnel;

@@ -12,7 +12,7 @@ mod server;
 use std::time::{Duration, Instant};
 
 use client::{Call, Event, Layered, OneByOne};
-use server::{Server, ServerAction};
+use server::{Server, ServerAction, Unreadable};
 use steadfast::Stage;
 use steadfast::strategy::Cause;
 use tonic::Code;
@@ -181,6 +181,38 @@ async fn a_status_in_the_trailers_is_seen_call_by_call_and_not_by_the_layer() {
     let (answer, events) = Layered::greet(&server.uri(), true).await;
     assert_eq!(answer.unwrap_err().code(), Code::Unavailable);
     assert_eq!((server.calls(), events.len()), (1, 0));
+}
+
+/// A server that has responded has carried out the call, whatever it says afterwards.
+#[tokio::test]
+async fn a_call_that_is_throttled_after_its_response_may_have_been_applied() {
+    let throttled = || [ServerAction::ThrottledAfterMessage];
+    let server = Server::start(throttled()).await;
+    let (answer, events) = OneByOne::greet(&server.uri(), false).await;
+    assert_eq!(answer.unwrap_err().code(), Code::ResourceExhausted);
+    assert_eq!(server.calls(), 1, "{events:?}");
+    assert_eq!(events[0].stage, Stage::Inconclusive);
+
+    let server = Server::start(throttled()).await;
+    let (answer, _) = OneByOne::greet(&server.uri(), true).await;
+    assert_eq!((answer.unwrap().as_str(), server.calls()), ("hello ada", 2));
+}
+
+/// tonic's client reports such a response as `OUT_OF_RANGE` or `UNIMPLEMENTED`, as a server
+/// does that rejects a call.
+#[tokio::test]
+async fn a_call_whose_response_cannot_be_read_may_have_been_applied() {
+    for (why, code) in [
+        (Unreadable::TooLong, Code::OutOfRange),
+        (Unreadable::Encoded, Code::Unimplemented),
+    ] {
+        let server = Server::start([ServerAction::Unreadable(why)]).await;
+        let (answer, events) = OneByOne::greet(&server.uri(), false).await;
+        assert_eq!(answer.unwrap_err().code(), code);
+        assert_eq!(server.calls(), 1, "{why:?}");
+        assert_eq!(events[0].refused, Some(Cause::NotRetryable), "{why:?}");
+        assert_eq!(events[0].stage, Stage::Inconclusive, "{why:?}");
+    }
 }
 
 #[tokio::test]

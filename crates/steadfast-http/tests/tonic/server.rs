@@ -35,8 +35,20 @@ pub(crate) enum ServerAction {
     },
     /// Sends the head, and then fails.
     InTrailers(Code),
+    /// Carries out the call, responds, and then says that it is throttled.
+    ThrottledAfterMessage,
+    /// Carries out the call. The client cannot read the response.
+    Unreadable(Unreadable),
     /// Reads the call and closes the connection.
     Cut,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unreadable {
+    /// The message is longer than a client accepts.
+    TooLong,
+    /// The message has an encoding that the client does not have.
+    Encoded,
 }
 
 impl ServerAction {
@@ -144,6 +156,8 @@ async fn serve(seen: Arc<Seen>, request: Request<Body>) -> Result<Response<Body>
     let act = seen.script.lock().unwrap().pop_front();
     match &act {
         Some(ServerAction::InTrailers(code)) => return Ok(in_trailers(*code)),
+        Some(ServerAction::ThrottledAfterMessage) => return Ok(throttled_after_message()),
+        Some(ServerAction::Unreadable(why)) => return Ok(unreadable(*why)),
         Some(ServerAction::Cut) => {
             for connection in seen.connections.lock().unwrap().drain(..) {
                 socket2::SockRef::from(&*connection)
@@ -161,7 +175,13 @@ async fn serve(seen: Arc<Seen>, request: Request<Body>) -> Result<Response<Body>
                 pushback,
                 details,
             }) => Err(fail(*code, pushback.as_deref(), details)),
-            Some(ServerAction::InTrailers(_) | ServerAction::Cut) | None => {
+            Some(
+                ServerAction::InTrailers(_)
+                | ServerAction::ThrottledAfterMessage
+                | ServerAction::Unreadable(_)
+                | ServerAction::Cut,
+            )
+            | None => {
                 let text = format!("hello {}", request.into_inner().text);
                 Ok(tonic::Response::new(Text { text }))
             }
@@ -185,18 +205,40 @@ fn fail(code: Code, pushback: Option<&str>, details: &[u8]) -> Status {
 fn in_trailers(code: Code) -> Response<Body> {
     let mut trailers = HeaderMap::new();
     trailers.insert("grpc-status", i32::from(code).into());
-    let body = http_body_util::StreamBody::new(Once(Some(Frame::trailers(trailers))));
+    respond([Frame::trailers(trailers)])
+}
+
+fn throttled_after_message() -> Response<Body> {
+    let mut trailers = HeaderMap::new();
+    trailers.insert("grpc-status", i32::from(Code::ResourceExhausted).into());
+    trailers.insert("grpc-retry-pushback-ms", 1.into());
+    let empty = Frame::data(Bytes::from_static(&[0; 5]));
+    respond([empty, Frame::trailers(trailers)])
+}
+
+fn unreadable(why: Unreadable) -> Response<Body> {
+    // The head of a message: not compressed, and 2 GiB long.
+    let mut response = respond([Frame::data(Bytes::from_static(&[0, 128, 0, 0, 0]))]);
+    if let Unreadable::Encoded = why {
+        let headers = response.headers_mut();
+        headers.insert("grpc-encoding", "br".parse().unwrap());
+    }
+    response
+}
+
+fn respond<const N: usize>(frames: [Frame<Bytes>; N]) -> Response<Body> {
+    let body = http_body_util::StreamBody::new(Frames(frames.into()));
     let response = Response::builder().header("content-type", "application/grpc");
     response.body(Body::new(body)).unwrap()
 }
 
-struct Once(Option<Frame<Bytes>>);
+struct Frames(VecDeque<Frame<Bytes>>);
 
-impl futures_core::Stream for Once {
+impl futures_core::Stream for Frames {
     type Item = Result<Frame<Bytes>, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Poll::Ready(self.0.take().map(Ok))
+        Poll::Ready(self.0.pop_front().map(Ok))
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) enum Heard {
     Timeout(Option<f32>),
     /// The peer throttled it.
     Throttled,
-    /// It failed otherwise. The peer responded, and this says nothing about its load.
+    /// It failed otherwise, which says nothing about the load of the peer.
     Error,
 }
 

@@ -137,8 +137,8 @@ impl Brake {
 
     /// Admits a first attempt and stamps it, or says when to try again.
     fn admit(&self, world: &dyn World) -> Result<u32, Duration> {
-        let now = world.now();
-        let (mut control, at) = (self.lock(), seconds(now));
+        let now = age(world.now());
+        let (mut control, at) = (self.lock(), now.as_secs_f64());
         control.admit(at, || world.roll())?;
         let next = control.sampling(at, self.inner.sampling.load(Ordering::Relaxed), RAREST);
         self.inner.sampling.store(next, Ordering::Relaxed);
@@ -158,17 +158,16 @@ impl Brake {
     /// Records a success whose latency was measured.
     #[cold]
     fn record_success(&self, stamp: u32, world: &dyn World) {
-        let now = world.now();
+        let now = age(world.now());
         self.hear(Heard::Success(since(stamp, now)), now);
     }
 
-    /// Records a failed attempt.
+    /// Records an attempt that failed at this age.
     #[cold]
-    fn record_failure(&self, stamp: u32, failure: &Failure, world: &dyn World) {
+    fn record_failure(&self, stamp: u32, failure: &Failure, now: Duration) {
         if self.is_of_another_peer(failure) {
             return;
         }
-        let now = world.now();
         let elapsed = (stamp != 0).then(|| since(stamp, now));
         let heard = match failure {
             Failure {
@@ -191,10 +190,10 @@ impl Brake {
         }
     }
 
-    fn hear(&self, heard: Heard, now: Instant) {
+    fn hear(&self, heard: Heard, now: Duration) {
         let mut control = self.lock();
         let calls = self.inner.calls.get();
-        control.hear(heard, seconds(now), calls);
+        control.hear(heard, now.as_secs_f64(), calls);
         if !control.is_calm() {
             self.inner.sampling.store(0, Ordering::Relaxed);
         } else if self.inner.sampling.load(Ordering::Relaxed) == 0 {
@@ -247,17 +246,13 @@ fn age(now: Instant) -> Duration {
     now.saturating_duration_since(origin)
 }
 
-fn seconds(now: Instant) -> f64 {
-    age(now).as_secs_f64()
-}
-
-/// Returns the time in microseconds, modulo 71 minutes, and never zero.
-fn stamp(now: Instant) -> u32 {
-    (age(now).as_micros() as u32).max(1)
+/// Returns an age in microseconds, modulo 71 minutes, and never zero.
+fn stamp(now: Duration) -> u32 {
+    (now.as_micros() as u32).max(1)
 }
 
 /// Returns the seconds since a stamp. One in the future counts as now.
-fn since(stamped: u32, now: Instant) -> f32 {
+fn since(stamped: u32, now: Duration) -> f32 {
     let micros = stamp(now).wrapping_sub(stamped) as i32;
     micros.max(0) as f32 / 1e6
 }

@@ -1,14 +1,14 @@
 //! Adds a brake to any strategy.
 
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{Brake, stamp};
+use super::{Brake, age, stamp};
 use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::request::Request;
 use crate::strategy::{
-    Answer, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
+    Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
     StrategyInfo, WorstCase,
 };
 use crate::world::World;
@@ -34,6 +34,21 @@ impl<S: RetryStrategy> WithBrake<S> {
         Ok(token)
     }
 
+    /// Refuses a retry, and ends the request for the inner strategy.
+    #[cold]
+    fn shed_retry(
+        &self,
+        token: Option<RetryToken>,
+        later: Duration,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        if let Some(token) = token {
+            self.inner.record_end(token, Ending::failed(failure), world);
+        }
+        Refusal::shed(later).into()
+    }
+
     /// Returns the brake.
     pub const fn brake(&self) -> &Brake {
         &self.brake
@@ -56,20 +71,47 @@ impl<S: RetryStrategy> RetryStrategy for WithBrake<S> {
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
-        self.brake.record_failure(token.stamp(), failure, world);
-        if let Err(later) = self.brake.admit_retry(failure, world) {
-            self.inner.record_end(token, Ending::failed(failure), world);
-            return Refusal::shed(later).into();
+        let mut token = Some(token);
+        let other = self.refresh_in_place(&mut token, request, failure, world);
+        match (other, token) {
+            (Some(decision), _) => *decision,
+            (None, token) => token.ok_or(Refusal::new(Cause::NoToken)).into(),
         }
-        match self
-            .inner
-            .refresh_retry_token(token, request, failure, world)
-        {
-            Decision::Ready(Ok(mut token)) => {
-                token.set_stamp(stamp(world.now() + token.delay()));
-                Decision::Ready(Ok(token))
-            }
-            other => other,
+    }
+
+    fn refresh_in_place(
+        &self,
+        token: &mut Option<RetryToken>,
+        request: &Request<'_>,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Option<Box<Decision>> {
+        let Some(stamped) = token.as_ref().map(RetryToken::stamp) else {
+            return Some(Box::new(Refusal::new(Cause::NoToken).into()));
+        };
+        let now = age(world.now());
+        self.brake.record_failure(stamped, failure, now);
+        if let Err(later) = self.brake.admit_retry(failure, world) {
+            return Some(Box::new(self.shed_retry(
+                token.take(),
+                later,
+                failure,
+                world,
+            )));
+        }
+        let other = self.inner.refresh_in_place(token, request, failure, world);
+        if let (None, Some(token)) = (&other, token) {
+            token.set_stamp(stamp(now + token.delay()));
+        }
+        other
+    }
+
+    #[inline]
+    fn record_success_in_place(&self, token: &mut Option<RetryToken>, world: &dyn World) {
+        let stamp = token.as_ref().map_or(0, RetryToken::stamp);
+        self.inner.record_success_in_place(token, world);
+        if stamp != 0 {
+            self.brake.record_success(stamp, world);
         }
     }
 
@@ -85,7 +127,8 @@ impl<S: RetryStrategy> RetryStrategy for WithBrake<S> {
 
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
         if let (Some(failure), true) = (ending.failure, ending.attempt_made) {
-            self.brake.record_failure(token.stamp(), failure, world);
+            let now = age(world.now());
+            self.brake.record_failure(token.stamp(), failure, now);
         }
         self.inner.record_end(token, ending, world);
     }

@@ -19,6 +19,16 @@ const TIMEOUT_MS: u32 = 100;
 
 type Braked = WithBrake<FailFast>;
 
+#[test]
+fn a_cancelled_attempt_teaches_no_attempt_timeout() {
+    let world = VirtualWorld::new();
+    let strategy = FailFast::new().with_brake(Brake::new());
+    let mut request = begun(&strategy, get(), &world);
+    world.advance(5 * MS);
+    let _ = request.handle_cancel(&world);
+    assert_eq!(strategy.brake().state().attempt_timeout, None);
+}
+
 fn braked() -> Braked {
     let brake = Brake::for_attempt_timeout(TIMEOUT_MS * MS).expect("it is positive");
     FailFast::new().with_brake(brake)

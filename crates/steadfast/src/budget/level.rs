@@ -68,7 +68,7 @@ impl Earned {
 /// budget was first asked, so that a full budget has `empty_at` zero.
 pub(crate) struct Timed {
     empty_at: AtomicU64,
-    /// The latest time anybody told. Should a clock go backwards, the level
+    /// The latest time that a caller passed in. Should a clock go backwards, the level
     /// stands still instead of falling; and a refund, which is not told the
     /// time, can see that the budget is full.
     seen: AtomicU64,

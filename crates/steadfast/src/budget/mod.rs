@@ -207,8 +207,9 @@ impl Budget {
     }
 
     /// Takes `cost` tokens, all or none. The error is the level that was too low.
-    /// The clock is read only if time refills or bounds the budget. If traffic bounds it, a
-    /// level that is too low pays with the probability that it covers, and is zero then.
+    /// The clock is read only if time refills or bounds the budget. If traffic bounds the
+    /// budget and the level is too low, the payment succeeds with probability level / cost.
+    /// The level is zero afterwards in both cases.
     #[inline]
     pub fn pay(&self, cost: u32, world: &dyn World) -> Result<(), u32> {
         match &self.inner.store {
@@ -234,12 +235,10 @@ impl Budget {
         if self.is_known_to_be_full() {
             return;
         }
-        let (settings, last_cost) = (&self.inner.settings, last_cost());
-        match (&self.inner.store, settings.refund) {
-            (Store::Earned(level), Refund::LastCostOr(_)) if last_cost > 0 => {
-                level.give(last_cost, settings.capacity);
-            }
-            _ => self.refill_by(last_cost),
+        let last_cost = last_cost();
+        match self.inner.settings.refund {
+            Refund::LastCostOr(_) if last_cost > 0 => self.give(last_cost),
+            refund => self.earn(refund.of_first_try()),
         }
     }
 
@@ -311,19 +310,17 @@ impl Budget {
         }
     }
 
+    /// Gives what a success earns that paid for no retry.
     // Out of the way of budgets that are full most of the time.
     #[cold]
-    fn refill_by(&self, last_cost: u32) {
-        let amount = match self.inner.settings.refund {
-            Refund::LastCostOr(_) if last_cost > 0 => last_cost,
-            Refund::Fixed(amount) | Refund::LastCostOr(amount) => match &self.inner.store {
-                Store::OfTraffic(level) => return level.earn(),
-                Store::Earned(_) | Store::Timed { .. } => amount,
-            },
-        };
-        self.give(amount);
+    fn earn(&self, amount: u32) {
+        match &self.inner.store {
+            Store::OfTraffic(level) => level.earn(),
+            Store::Earned(_) | Store::Timed { .. } => self.give(amount),
+        }
     }
 
+    #[inline]
     fn give(&self, amount: u32) {
         match &self.inner.store {
             Store::Earned(level) => level.give(amount, self.inner.settings.capacity),

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use crate::counter::Counter;
 use crate::sync::{Mutex, MutexGuard};
-use crate::world::{Roll, World};
+use crate::world::{Roll, World, nanos};
 
 pub(crate) struct OfTraffic {
     successes: Counter,
@@ -26,13 +26,16 @@ pub(crate) struct OfTraffic {
     /// The tokens that a success earns.
     earns: u32,
     capacity: u32,
-    window: Duration,
+    /// In nanoseconds.
+    window: u64,
 }
 
 /// The level, and the traffic as it was at two times.
 #[derive(Clone, Copy)]
 struct Books {
     level: u32,
+    /// The time that marks are counted from: the first one at which it was settled.
+    origin: Option<Instant>,
     /// The successes that the level contains.
     counted: u64,
     /// The successes before the counter was made, if it continues another one.
@@ -43,7 +46,8 @@ struct Books {
 
 #[derive(Clone, Copy)]
 struct Mark {
-    at: Instant,
+    /// In nanoseconds.
+    at: u64,
     successes: u64,
 }
 
@@ -51,6 +55,7 @@ impl OfTraffic {
     pub(crate) fn new(earns: u32, capacity: u32, window: Duration, level: u32) -> Self {
         let books = Books {
             level,
+            origin: None,
             counted: 0,
             before: 0,
             older: None,
@@ -61,7 +66,7 @@ impl OfTraffic {
             books: Mutex::new(books),
             earns,
             capacity,
-            window,
+            window: nanos(window),
         }
     }
 
@@ -115,14 +120,16 @@ impl OfTraffic {
         let successes = books.before + self.successes.get();
         let earned = (successes - books.counted).saturating_mul(self.earns.into());
         books.counted = successes;
-        let mark = Mark { at: now, successes };
+        let origin = *books.origin.get_or_insert(now);
+        let at = nanos(now.saturating_duration_since(origin));
+        let mark = Mark { at, successes };
         let newer = *books.newer.get_or_insert(mark);
-        if now.saturating_duration_since(newer.at) >= self.window / 2 {
+        if at.saturating_sub(newer.at) >= self.window / 2 {
             books.older = Some(newer);
             books.newer = Some(mark);
         }
         let older = *books.older.get_or_insert(mark);
-        let bound = self.earned_of(self.recent(successes, older, now));
+        let bound = self.earned_of(self.recent(mark, older));
         let level = u64::from(books.level).saturating_add(earned);
         // What one success earns is left to a client without recent traffic, and to one
         // whose traffic is not known yet, because nothing has failed before.
@@ -132,13 +139,13 @@ impl OfTraffic {
     }
 
     /// Returns the successes of the last window.
-    fn recent(&self, successes: u64, older: Mark, now: Instant) -> u64 {
-        let since = successes - older.successes;
-        let elapsed = now.saturating_duration_since(older.at);
+    fn recent(&self, now: Mark, older: Mark) -> u64 {
+        let since = now.successes - older.successes;
+        let elapsed = now.at.saturating_sub(older.at);
         if elapsed <= self.window {
             return since;
         }
-        (since as f64 * self.window.as_secs_f64() / elapsed.as_secs_f64()) as u64
+        (since as f64 * self.window as f64 / elapsed as f64) as u64
     }
 
     fn earned_of(&self, successes: u64) -> u64 {

@@ -9,7 +9,7 @@
 //!
 //! let config: StrategyConfig = toml::from_str(r#"
 //!     strategy = "standard"
-//!     preset = "aws_2_1"          # or "guidance" (the default), "aws_2_0", "aws_2_1_dynamodb"
+//!     preset = "aws_2_1"          # or "guidance" (the default), "aws_2_0", "aws_2_1_dynamodb", "fleet"
 //!     max_attempts = 4
 //!     max_backoff = "5s"
 //!     when_too_late = "wait"      # or "fail_fast": a retry that would miss the deadline
@@ -44,7 +44,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The other strategies are `"fail_fast"`, and `"adaptive"` with a table `standard`:
+//! The other strategies are `"fail_fast"`, and `"adaptive"` and `"braked"` with a table
+//! `standard`:
 //!
 //! ```
 //! # use steadfast::config::StrategyConfig;

@@ -10,7 +10,8 @@ use super::{Attempt, Retry, handle_error};
 use crate::call::Call;
 use crate::classify::Classifier;
 use crate::error::Error;
-use crate::nested::{Watch, is_inside_retry};
+use crate::first_try::FirstTry;
+use crate::nested::Watch;
 use crate::orchestrator::{FirstAttempt, Handover, Orchestrator, Step};
 use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
@@ -34,7 +35,26 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        self.drive(operation, |operation: &mut F, attempt| operation(attempt))
+        let make = |operation: &mut F, attempt| operation(attempt);
+        self.drive(NotMade, operation, make)
+    }
+
+    /// Makes the call like [`run`](Self::run). If its first attempt was made already, it
+    /// begins with the error of that attempt; `None` if its time was over. See
+    /// [`first_try`](crate::first_try).
+    #[doc(hidden)]
+    pub fn run_after<T, E, F, Fut>(
+        self,
+        made: Option<(FirstTry, Option<E>)>,
+        operation: F,
+    ) -> impl Future<Output = Result<T, Error<E>>>
+    where
+        C: Classifier<E>,
+        F: FnMut(Attempt) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+    {
+        let make = |operation: &mut F, attempt| operation(attempt);
+        self.drive(made, operation, make)
     }
 
     /// Makes the call like [`run`](Self::run), and lends `state` to each attempt: a
@@ -75,10 +95,11 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
         C: Classifier<E>,
         F: AsyncFnMut(&mut A, Attempt) -> Result<T, E>,
     {
-        self.drive::<T, E, A, _, F>(state, operation)
+        self.drive::<T, E, A, _, F>(NotMade, state, operation)
     }
 
-    /// Drives a call whose attempts `operation` makes with `state`.
+    /// Drives a call whose attempts `operation` makes with `state`. `made` returns its first
+    /// attempt, if that was made already.
     #[inline]
     #[expect(
         clippy::manual_async_fn,
@@ -86,6 +107,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     )]
     pub(super) fn drive<T, E, A, B, F>(
         self,
+        made: impl Made<E>,
         mut state: B,
         mut operation: F,
     ) -> impl Future<Output = Result<T, Error<E>>>
@@ -95,11 +117,18 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
         F: AsyncFnMut(&mut A, Attempt) -> Result<T, E>,
     {
         async move {
-            let started = self.call.timeout.map(|_| self.now());
+            let started = self.call.timeout.map(|_| made.started(&self));
             let mut first = FirstAttempt::new(&self.strategy);
             let mut watch = Watch::begin();
+            let begun = match made.end() {
+                Some((made, error)) => {
+                    watch.note(made.has_lost_calls());
+                    Some(error.map_or(Handover::CutOff, Handover::Failed))
+                }
+                None => first.begin(self.request(started), &self),
+            };
             // Not a `match`: its operand would be kept across the awaits. The same below.
-            let mut handover = if let Some(handover) = first.begin(self.request(started), &self) {
+            let mut handover = if let Some(handover) = begun {
                 handover
             } else {
                 let mut future = pin!(operation(state.borrow_mut(), self.first_attempt()));
@@ -119,9 +148,10 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                 }
             };
             let made = matches!(handover, Handover::Failed(_) | Handover::CutOff);
-            // Before the look at calls inside the attempt: see `first_try`.
             let mut request = first.take_over(self.request(started), made, &self);
-            request.leave_retries(watch.found() || is_inside_retry());
+            if watch.found() {
+                request.leave_retries();
+            }
             let mut last = None;
             loop {
                 if let Some(step) = self.handle_end(handover, &mut request, &mut last)
@@ -149,7 +179,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                             request.handle_idle_attempt();
                         }
                         if watch.found() {
-                            request.leave_retries(true);
+                            request.leave_retries();
                         }
                         Handover::Failed(error)
                     }
@@ -224,6 +254,42 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                 Step::GiveUp(_) | Step::LeftAlone => return false,
             };
         }
+    }
+}
+
+/// The first attempt of a call, if it was made before the call. A type of its own says that
+/// it was not, so that most calls keep nothing of it.
+pub(super) trait Made<E> {
+    /// Returns when the call began.
+    fn started(&self, world: &impl World) -> Instant;
+
+    /// Returns the attempt and its error; no error if its time was over.
+    fn end(self) -> Option<(FirstTry, Option<E>)>;
+}
+
+/// The call makes its first attempt.
+pub(super) struct NotMade;
+
+impl<E> Made<E> for NotMade {
+    #[inline(always)]
+    fn started(&self, world: &impl World) -> Instant {
+        world.now()
+    }
+
+    #[inline(always)]
+    fn end(self) -> Option<(FirstTry, Option<E>)> {
+        None
+    }
+}
+
+impl<E> Made<E> for Option<(FirstTry, Option<E>)> {
+    fn started(&self, world: &impl World) -> Instant {
+        let started = self.as_ref().and_then(|(made, _)| made.started());
+        started.unwrap_or_else(|| world.now())
+    }
+
+    fn end(self) -> Self {
+        self
     }
 }
 

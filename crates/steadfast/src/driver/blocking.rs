@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::{Attempt, Retry, handle_error};
 use crate::classify::Classifier;
 use crate::error::Error;
-use crate::nested::{Watch, inside, is_inside_retry};
+use crate::nested::{Watch, inside};
 use crate::orchestrator::{Orchestrator, Step};
 use crate::strategy::{Answer, PendingDecision, RetryStrategy};
 use crate::world::{Observed, World};
@@ -45,7 +45,6 @@ impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
         };
         let mut last = None;
         let mut call = Orchestrator::new(&self.strategy, self.call);
-        call.leave_retries(is_inside_retry());
         let mut step = call.begin(world);
         loop {
             step = match step {
@@ -60,7 +59,7 @@ impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
                         }
                         Err(error) => {
                             if watch.found() {
-                                call.leave_retries(true);
+                                call.leave_retries();
                             }
                             let next = handle_error(&mut call, &self.classifier, &error, world);
                             last = Some(error);

@@ -6,6 +6,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 
+use super::asynchronous::NotMade;
 use super::{Attempt, Retry};
 use crate::classify::Classifier;
 use crate::error::Error;
@@ -70,7 +71,7 @@ impl<S: RetryStrategy, C, W> Retry<'_, S, C, W> {
         };
         let call = self.accepting();
         async move {
-            let result = call.drive::<_, _, (F, P), _, _>((operation, accept), attempts);
+            let result = call.drive::<_, _, (F, P), _, _>(NotMade, (operation, accept), attempts);
             result.await.map_err(into_unaccepted)
         }
     }

@@ -48,14 +48,17 @@ fn headline(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
 /// never sent does, and so does a reason that says so. Earlier attempts were retried,
 /// so their failures proved it.
 fn surely_not_applied(report: &Report) -> bool {
-    report
-        .history()
-        .last()
-        .is_none_or(|record| match record.failure.stage {
-            Stage::NotSent => true,
-            Stage::InFlight | Stage::Inconclusive => false,
-            Stage::Responded => record.failure.reason.allows_non_idempotent_retry(),
-        })
+    if report.ended_by_response() {
+        return false;
+    }
+    let Some(last) = report.history().last() else {
+        return true;
+    };
+    match last.failure.stage {
+        Stage::NotSent => true,
+        Stage::InFlight | Stage::Inconclusive => false,
+        Stage::Responded => last.failure.proves_not_applied(),
+    }
 }
 
 fn counted(f: &mut fmt::Formatter<'_>, reason: &Reason, times: u32) -> fmt::Result {

@@ -124,9 +124,14 @@ impl<E> RetryInfo for Error<E> {
 
     fn to_failure(&self) -> Failure {
         let (report, request) = (self.report(), self.report().request());
-        let last = report.history().last().map(|record| record.failure.clone());
-        // Without a failure no attempt was made.
-        let mut failure = last.unwrap_or_else(|| Failure::not_sent(&OPERATION_FAILED));
+        let mut failure = match report.history().last() {
+            _ if report.ended_by_response() => {
+                Failure::responded(&OPERATION_FAILED).with_safety(Safety::No)
+            }
+            Some(record) => record.failure.clone(),
+            // Nothing was sent.
+            None => Failure::not_sent(&OPERATION_FAILED),
+        };
         if request.may_have_been_applied() && !failure.stage.may_have_been_applied() {
             failure.stage = Stage::InFlight;
         }

@@ -32,6 +32,37 @@ fn error(call: Call, failures: impl IntoIterator<Item = Failure>) -> Error<&'sta
     }
 }
 
+/// A final response is not in the history. Nothing before it says what it means.
+#[test]
+fn a_request_that_got_a_final_response_is_never_called_unsent_or_unapplied() {
+    for failures in [0, 1] {
+        let world = VirtualWorld::new();
+        let mut request = Orchestrator::new(BestEffort::default(), Call::new("put"));
+        let mut step = request.begin(&world);
+        for _ in 0..failures {
+            assert!(matches!(step, Step::Attempt));
+            let _ = request.handle_failure(Failure::not_sent(&NOT_AVAILABLE), &world);
+            world.advance(100 * MS);
+            step = request.handle_waited(&world);
+        }
+        request.handle_final_response(Stage::Responded, &world);
+        let error = Error::new(request.take_report(), Some("no such table"));
+        assert!(!error.to_string().contains("was not applied"), "{error}");
+        let failure = error.to_failure();
+        assert_eq!(
+            (failure.stage, failure.safety),
+            (Stage::Responded, Safety::No)
+        );
+    }
+}
+
+#[test]
+fn a_response_whose_error_says_maybe_is_not_called_unapplied() {
+    let maybe = throttled().with_safety(Safety::Maybe);
+    let text = error(Call::new("debit"), [maybe]).to_string();
+    assert!(!text.contains("was not applied"), "{text}");
+}
+
 fn throttled() -> Failure {
     Failure::responded(&THROTTLED)
         .with_peer("127.0.0.1:11210")

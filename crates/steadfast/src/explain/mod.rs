@@ -44,7 +44,7 @@ pub fn explain(
     let plan = plan(strategy, call, [failure.clone()])?;
     let row = plan.rows().first().cloned();
     let row = row.ok_or(Unexplainable {
-        why: "the strategy delays even the first attempt past the deadline",
+        why: "no attempt would begin before the deadline",
     })?;
     Ok(Explanation {
         operation: call.operation,

@@ -149,6 +149,13 @@ impl Failure {
         }
     }
 
+    /// Returns whether a conclusive response means that nothing was applied. An error that
+    /// says "maybe" knows less than its reason claims ([D35](crate::decisions#d35)).
+    #[inline]
+    pub(crate) const fn proves_not_applied(&self) -> bool {
+        self.reason.allows_non_idempotent_retry() && !matches!(self.safety, Safety::Maybe)
+    }
+
     /// Sets the safety that the error states.
     #[inline]
     pub fn with_safety(mut self, safety: Safety) -> Self {

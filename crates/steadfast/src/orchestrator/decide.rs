@@ -287,6 +287,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             verdict,
             refusal,
             at,
+            by_response: false,
         });
         Step::GiveUp(verdict)
     }

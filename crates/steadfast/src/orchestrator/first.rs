@@ -6,9 +6,9 @@
 //! as anything goes otherwise, the orchestrator takes over.
 
 use super::guarded::guarded_for;
-use super::{Nowhere, Orchestrator, Phase, guarded};
+use super::{Nowhere, Orchestrator, guarded};
 use crate::call::Call;
-use crate::request::{Progress, Request};
+use crate::request::Request;
 use crate::strategy::{Cause, Ending, Refusal, RetryStrategy, RetryToken};
 use crate::world::World;
 
@@ -109,18 +109,7 @@ impl<'s, S: RetryStrategy> FirstAttempt<'s, S> {
             None if made => strategy.deferred_token(&request, world).ok(),
             token => token,
         };
-        let mut progress = Progress::none(true);
-        progress.attempts = made.into();
-        Orchestrator {
-            strategy,
-            call: request.call,
-            started: request.started,
-            progress,
-            token,
-            phase: if made { Phase::Attempting } else { Phase::New },
-            nested: false,
-            left: None,
-        }
+        Orchestrator::continued(strategy, request.call, request.started, token, made)
     }
 
     #[cold]

@@ -32,8 +32,8 @@
 //! 3. No sleep lasts beyond the deadline. A capped sleep ends in the timeout, not in
 //!    another attempt, and nothing is paid for it. An attempt gets the remaining time.
 //! 4. Before the sleep, a retry is counted, its reason is recorded and its event is
-//!    emitted. A capped sleep is not counted, because no retry follows it. A refusal
-//!    emits its event too.
+//!    emitted. A capped sleep is not counted, because no retry follows it. The refusal
+//!    of a retry emits its event too.
 //! 5. A token is used once, by the strategy that issued it.
 //! 6. A server's hint is a lower bound on the delay. The deadline still caps it.
 //! 7. *May have been applied* is sticky, and decides ambiguity at the end.
@@ -44,6 +44,7 @@
 //!     effect after another that was started later.
 
 mod decide;
+mod end;
 mod first;
 mod guarded;
 mod idle;
@@ -61,7 +62,8 @@ pub use step::Step;
 use crate::call::Call;
 use crate::failure::Failure;
 use crate::law::{Grounds, lawful};
-use crate::reason::{LOAD_SHED, TIMEOUT, UNKNOWN};
+use crate::nested::is_inside_retry;
+use crate::reason::LOAD_SHED;
 use crate::report::Report;
 use crate::request::{Progress, Request};
 use crate::strategy::{Answer, Cause, Decision, Refusal, RetryStrategy, RetryToken};
@@ -93,6 +95,7 @@ pub struct Orchestrator<S: RetryStrategy, C: Borrow<Call> = Call> {
     progress: Progress,
     token: Option<RetryToken>,
     phase: Phase,
+    /// Whether a call around this one, or inside it, makes the retries.
     nested: bool,
     /// The nanoseconds to the deadline, if the attempt follows a decision at once.
     left: Option<u64>,
@@ -135,20 +138,42 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         started: Option<Instant>,
         world: &dyn World,
     ) -> Self {
-        let mut request = Self::new(strategy, call);
-        request.started = started;
-        request.token = request
-            .strategy
-            .deferred_token(&request.request(), world)
-            .ok();
-        request.progress.attempts = 1;
-        request.phase = Phase::Attempting;
-        request
+        let request = Request {
+            call: call.borrow(),
+            started,
+            progress: Progress::NONE,
+        };
+        let token = strategy.deferred_token(&request, world).ok();
+        Self::continued(strategy, call, started, token, true)
     }
 
-    /// States whether a call around this one or inside it makes the retries.
-    pub(crate) fn leave_retries(&mut self, nested: bool) {
-        self.nested = nested;
+    /// Creates a request that continues after its first attempt was begun, or was to begin.
+    /// `made` is whether it was made.
+    #[inline]
+    fn continued(
+        strategy: S,
+        call: C,
+        started: Option<Instant>,
+        token: Option<RetryToken>,
+        made: bool,
+    ) -> Self {
+        let mut progress = Progress::none(true);
+        progress.attempts = made.into();
+        Self {
+            strategy,
+            call,
+            started,
+            progress,
+            token,
+            phase: if made { Phase::Attempting } else { Phase::New },
+            nested: is_inside_retry(),
+            left: None,
+        }
+    }
+
+    /// States that a call inside an attempt makes the retries.
+    pub(crate) fn leave_retries(&mut self) {
+        self.nested = true;
     }
 
     /// Returns the request and its progress.
@@ -194,6 +219,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         if self.call().timeout.is_some() {
             self.started = Some(world.now());
         }
+        self.nested = is_inside_retry();
         match guarded_for(&self.strategy, || {
             self.strategy.acquire_initial_token(&self.request(), world)
         }) {
@@ -267,27 +293,6 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             // its own token, does not take it away.
             let (strategy, token) = (&self.strategy, &mut self.token);
             let _ = guarded_for(strategy, || strategy.record_success_in_place(token, world));
-        }
-    }
-
-    /// Ends the request with a conclusive error response, such as a missing document or a
-    /// CAS mismatch. For the strategy it is a success, because the peer works. For the
-    /// caller the request failed, and [`take_report`](Self::take_report) says so. Such
-    /// responses are never retried (RFC 0049, "Response Code Retry List").
-    pub fn handle_final_response(&mut self, world: &dyn World) {
-        if self.phase == Phase::Attempting {
-            self.handle_success(world);
-            let _ = self.give_up(None, false, world.now());
-        }
-    }
-
-    /// Ends the request because the client cannot send it as it is. For the strategy this
-    /// is neither a success nor a failure: nothing is refunded, and reservations are
-    /// released.
-    pub fn handle_unsendable(&mut self, world: &dyn World) {
-        if self.phase == Phase::Attempting {
-            let told = self.tell_abandoned(world);
-            let _ = self.give_up(told.err(), false, world.now());
         }
     }
 
@@ -390,75 +395,6 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         }
     }
 
-    /// Handles an attempt that timed out. If the deadline has passed, the request times
-    /// out; otherwise the attempt failed.
-    pub fn handle_attempt_timeout(&mut self, world: &dyn World) -> Step {
-        if self.out_of_time(world) {
-            return self.handle_deadline(world);
-        }
-        self.handle_failure(cut_off("no response in time"), world)
-    }
-
-    /// Ends the request because the classifier panicked on an attempt's error. The request
-    /// may have been applied, and is not retried ([D13](crate::decisions#d13)).
-    pub fn handle_unreadable(&mut self, refusal: Refusal, world: &dyn World) -> Step {
-        if self.phase != Phase::Attempting {
-            return Step::LeftAlone;
-        }
-        let failure = Failure::in_flight(&UNKNOWN).with_note("the classifier panicked");
-        let world = &FrozenWorld::new(world);
-        self.record_failure(failure, world);
-        self.refuse_unasked(refusal, world)
-    }
-
-    /// Ends the request because its deadline passed. An attempt that is cut off has bytes
-    /// in flight.
-    pub fn handle_deadline(&mut self, world: &dyn World) -> Step {
-        let refusal = Refusal::new(Cause::Deadline);
-        match self.phase {
-            Phase::Attempting => {
-                let world = &FrozenWorld::new(world);
-                self.record_failure(cut_off("cut off by the deadline"), world);
-                self.refuse_unasked(refusal, world)
-            }
-            Phase::Deciding => self.refuse(refusal, &FrozenWorld::new(world)),
-            Phase::New | Phase::Waiting { .. } => self.time_out(world),
-            Phase::HeldBack => self.deliver_refusal(world),
-            Phase::Finished => Step::LeftAlone,
-        }
-    }
-
-    /// Cancels the request, for example when a client is closed. It fails with
-    /// [`Cause::Cancelled`], and an attempt under way has bytes in flight ([D14](crate::decisions#d14)). Dropping
-    /// the orchestrator is safe too, but makes no report.
-    pub fn handle_cancel(&mut self, world: &dyn World) -> Step {
-        let refusal = Refusal::new(Cause::Cancelled);
-        let world = &FrozenWorld::new(world);
-        match self.phase {
-            Phase::Attempting => {
-                self.record_failure(cut_off("cancelled"), world);
-                self.refuse_unasked(refusal, world)
-            }
-            Phase::Deciding => self.refuse(refusal, world),
-            Phase::New | Phase::Waiting { .. } => {
-                let told = self.tell_abandoned(world);
-                self.give_up(Some(told.err().unwrap_or(refusal)), false, world.now())
-            }
-            Phase::HeldBack => self.deliver_refusal(world),
-            Phase::Finished => Step::LeftAlone,
-        }
-    }
-
-    /// Cancels the request in an attempt whose stage is known.
-    pub fn handle_cancelled_attempt(&mut self, failure: Failure, world: &dyn World) -> Step {
-        if self.phase != Phase::Attempting {
-            return Step::LeftAlone;
-        }
-        let world = &FrozenWorld::new(world);
-        self.record_failure(failure, world);
-        self.refuse_unasked(Refusal::new(Cause::Cancelled), world)
-    }
-
     /// Takes the report of a request that did not succeed. The request is empty afterwards.
     #[cold]
     pub fn take_report(&mut self) -> Report {
@@ -472,11 +408,6 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         self.phase = Phase::Attempting;
         Step::Attempt
     }
-}
-
-/// Returns the failure of an attempt that was cut off.
-fn cut_off(note: &'static str) -> Failure {
-    Failure::in_flight(&TIMEOUT).timed_out().with_note(note)
 }
 
 impl<S: RetryStrategy, C: Borrow<Call>> Drop for Orchestrator<S, C> {

@@ -58,9 +58,11 @@ impl Reason {
     }
 
     /// States that the strategy is not to be asked: the request is retried by
-    /// the controlled backoff until its deadline (RFC 0049, "Retry Orchestration").
+    /// the controlled backoff until its deadline (RFC 0049, "Retry Orchestration"). Such
+    /// a response means that nothing was applied.
     pub const fn always_retried(mut self) -> Self {
         self.always_retry = true;
+        self.allows_non_idempotent_retry = true;
         self
     }
 

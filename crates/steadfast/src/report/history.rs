@@ -146,6 +146,8 @@ pub(crate) struct RequestEnd {
     pub(crate) verdict: Verdict,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) at: Instant,
+    /// Whether a final response ended it. Such a response is not in the history.
+    pub(crate) by_response: bool,
 }
 
 impl Trail {

@@ -26,6 +26,7 @@ pub struct Report {
     verdict: Verdict,
     refusal: Option<Refusal>,
     elapsed: Option<Duration>,
+    ended_by_response: bool,
     strategy: String,
 }
 
@@ -44,17 +45,20 @@ impl Report {
             progress: &progress,
         }
         .started();
+        let ended_by_response = ended.as_ref().is_some_and(|end| end.by_response);
         let (verdict, refusal, elapsed) = match ended {
             Some(RequestEnd {
                 verdict,
                 refusal,
                 at,
+                ..
             }) => (
                 verdict,
                 refusal,
                 since.map(|since| at.saturating_duration_since(since)),
             ),
-            // Taken of a request that is still under way, of which nothing is sure.
+            // Taken of a request that is under way or has succeeded.
+            None if call.idempotent => (Verdict::Failed(Certainty::Unambiguous), None, None),
             None => (Verdict::Failed(Certainty::Ambiguous), None, None),
         };
         Self {
@@ -64,6 +68,7 @@ impl Report {
             verdict,
             refusal,
             elapsed,
+            ended_by_response,
             strategy: described(strategy),
         }
     }
@@ -105,6 +110,12 @@ impl Report {
     /// Returns why there was no retry. `None` if a capped wait ended the request.
     pub const fn refusal(&self) -> Option<&Refusal> {
         self.refusal.as_ref()
+    }
+
+    /// Returns whether a final response ended the request. The history has the failures
+    /// before it, and not that response.
+    pub const fn ended_by_response(&self) -> bool {
+        self.ended_by_response
     }
 
     /// Returns the time from the start of the request to its end; without a deadline,

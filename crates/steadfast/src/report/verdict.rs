@@ -21,7 +21,7 @@ pub enum Certainty {
     /// It is not idempotent, and an attempt's bytes may have left without a
     /// conclusive response: it may or may not have been applied.
     Ambiguous,
-    /// It was not applied, or it is idempotent.
+    /// Nothing was sent, a conclusive response arrived, or the request is idempotent.
     Unambiguous,
 }
 

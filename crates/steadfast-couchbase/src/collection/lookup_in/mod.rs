@@ -66,8 +66,10 @@ impl LookupIn<'_> {
     async fn run(self) -> Result<LookupInResult> {
         self.request.check()?;
         let paths = self.paths?;
-        let response = self.request.execute().await?;
-        paths.read(&response)
+        let read = self
+            .request
+            .execute_and_read(|response| paths.read(&response));
+        read.await
     }
 }
 

@@ -19,9 +19,8 @@ use crate::kv::connection::{Connection, NoResponse, NoResponseCause, SubmitError
 use crate::kv::meaning::{Asked, Disposition, failed_path, path_error, responded};
 use crate::options::VbucketRetry;
 use crate::reason::{
-    CIRCUIT_BREAKER_OPEN, COLLECTION_NOT_FOUND, KV_COLLECTION_OUTDATED, KV_CONNECTION_FULL,
-    NODE_NOT_AVAILABLE, SCOPE_NOT_FOUND, SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE,
-    UNKNOWN,
+    CIRCUIT_BREAKER_OPEN, KV_CONNECTION_FULL, NODE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT,
+    SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
 use crate::strategy::RetryDirective;
 use crate::topology::{BucketCore, Node, host_part, is_terminal};
@@ -154,30 +153,12 @@ impl KvAttempts<'_> {
         why: NoCollectionId,
         connection: &Arc<Connection>,
     ) -> Unsent {
-        let bucket = self.request.bucket();
-        let not_found = |reason, kind| {
-            // The first answer on a bucket may come from a node that has not heard
-            // of the collection yet (D11).
-            let reason = if bucket.collections.mark_answered() {
-                reason
-            } else {
-                &KV_COLLECTION_OUTDATED
-            };
-            let failure = Failure::not_sent(reason).with_peer(connection.peer.clone());
-            Tried::Failed(failure, kind)
-        };
         Box::new(match why {
             NoCollectionId::Unsupported => Tried::Unsendable(ErrorKind::FeatureNotAvailable),
             NoCollectionId::TimedOut => {
                 let failure = Failure::not_sent(&TIMEOUT).timed_out();
                 let failure = failure.with_note("the collection lookup was still running");
                 Tried::Failed(failure, ErrorKind::UnambiguousTimeout)
-            }
-            NoCollectionId::Failed(LookupError::NoScope) => {
-                not_found(&SCOPE_NOT_FOUND, ErrorKind::ScopeNotFound)
-            }
-            NoCollectionId::Failed(LookupError::NoCollection) => {
-                not_found(&COLLECTION_NOT_FOUND, ErrorKind::CollectionNotFound)
             }
             NoCollectionId::Failed(LookupError::Failed(failure, kind)) => {
                 Tried::Failed(failure, kind)

@@ -20,7 +20,7 @@ use crate::server_text::{bounded, one_line};
 pub(super) struct LastAttempt {
     pub(super) connection: Option<Arc<Connection>>,
     pub(super) opaque: Option<u32>,
-    status: Option<Status>,
+    pub(super) status: Option<Status>,
     details: Option<Box<Details>>,
 }
 
@@ -49,7 +49,6 @@ impl LastAttempt {
     /// Records a response other than success.
     #[cold]
     pub(super) fn record(&mut self, response: &Frame) {
-        self.status = Some(response.status());
         if let Some(duration) = server_duration(response) {
             self.details.get_or_insert_default().server_duration = Some(duration);
         }

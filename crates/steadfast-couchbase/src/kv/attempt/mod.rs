@@ -27,7 +27,7 @@ use super::future::FirstAttempt;
 use super::request::{DurabilityLevel, KeyPlace, KvRequest, KvResponse};
 use crate::client::Core;
 use crate::drive::{Driven, Tried};
-use crate::error::{Error, ErrorKind, OperationTarget};
+use crate::error::{Error, ErrorKind};
 use crate::observe::{Dispatch, Finished};
 use crate::options::RetryIf;
 use crate::topology::{Node, NodeId, Routes, VbucketRoute, WaitCondition, Waiting};
@@ -254,6 +254,7 @@ impl<'a> KvAttempts<'a> {
             self.tell_breaker(&response);
         }
         self.last.connection = Some(connection);
+        self.last.status = response.as_ref().ok().map(Frame::status);
         match response {
             Ok(response) if response.is_success() => {
                 self.received_at = Some(at);
@@ -300,18 +301,8 @@ impl Driven for KvAttempts<'_> {
     type Output = Frame;
 
     fn add_context(&mut self, error: Error) -> Error {
-        let request = &self.request;
-        let bucket = request.bucket();
-        let target = match request.key {
-            KeyPlace::Absent => OperationTarget::bucket(&bucket.name),
-            KeyPlace::KeyField => OperationTarget {
-                bucket: Some(bucket.name.clone()),
-                scope: Some(request.collection.entry.scope.clone()),
-                collection: Some(request.collection.entry.name.clone()),
-                key: (bucket.core.options.unredacted_keys).then(|| request.id.to_owned()),
-            },
-        };
-        let error = error.with_target(target).with_kv(self.last.context());
+        let error = error.with_target(self.request.target());
+        let error = error.with_kv(self.last.context());
         match self.last.noted() {
             Some(note) => error.because(note),
             None => error,

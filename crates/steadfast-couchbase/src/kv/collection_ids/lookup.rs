@@ -14,8 +14,11 @@ use crate::kv::attempt::with_directive;
 use crate::kv::connection::{Admission, Connection, NoResponseCause, SubmitError};
 use crate::kv::meaning::Disposition;
 use crate::kv::operation::KvOperation;
-use crate::reason::SOCKET_NOT_AVAILABLE;
+use crate::reason::{
+    COLLECTION_NOT_FOUND, KV_COLLECTION_OUTDATED, SCOPE_NOT_FOUND, SOCKET_NOT_AVAILABLE,
+};
 use crate::topology::BucketCore;
+use crate::world::deadline_after;
 
 /// The result of a lookup.
 pub(crate) type Lookup = Result<u32, LookupError>;
@@ -23,10 +26,6 @@ pub(crate) type Lookup = Result<u32, LookupError>;
 /// A lookup without an id. Nothing of the operation itself was sent.
 #[derive(Clone, Debug)]
 pub(crate) enum LookupError {
-    /// The scope does not exist.
-    NoScope,
-    /// The collection does not exist.
-    NoCollection,
     /// The lookup failed, and with it the attempt that needs it. Without a retry
     /// it is an error of this kind.
     Failed(Failure, ErrorKind),
@@ -90,7 +89,7 @@ async fn run_lookup(
     connection: Arc<Connection>,
     done: Done,
 ) {
-    let deadline = crate::world::now() + bucket.core.options.kv_timeout;
+    let deadline = deadline_after(bucket.core.options.kv_timeout);
     let lookup = ask(&collection, &bucket, &connection, deadline).await;
     done.finish(lookup.map(|(id, manifest)| {
         bucket.collections.mark_answered();
@@ -104,14 +103,14 @@ async fn ask(
     collection: &CollectionEntry,
     bucket: &BucketCore,
     connection: &Arc<Connection>,
-    deadline: Instant,
+    deadline: Option<Instant>,
 ) -> Result<(u32, u64), LookupError> {
     let path = CollectionPath {
         scope: &collection.scope,
         collection: &collection.name,
     };
     let opcode = Opcode::GetCollectionId;
-    let ticket = connection.submit(opcode, Some(deadline), Admission::Always, |opaque, out| {
+    let ticket = connection.submit(opcode, deadline, Admission::Always, |opaque, out| {
         FrameBuilder::request(opcode)
             .opaque(opaque)
             .value(path)
@@ -121,6 +120,16 @@ async fn ask(
         let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_peer(connection.peer.clone());
         let failure = failure.with_note(format!("collection lookup: {note}"));
         LookupError::Failed(failure, ErrorKind::ServiceNotAvailable)
+    };
+    let not_found = |reason, kind| {
+        // The first response on a bucket may come from a node that has not heard of the
+        // collection yet (D11). It counts once, for all operations that wait for it.
+        let reason = match bucket.collections.mark_answered() {
+            true => reason,
+            false => &KV_COLLECTION_OUTDATED,
+        };
+        let failure = Failure::not_sent(reason).with_peer(connection.peer.clone());
+        LookupError::Failed(failure, kind)
     };
     let ticket = ticket.map_err(|error| match error {
         SubmitError::Closed => unavailable("the connection is closed".to_owned()),
@@ -134,9 +143,11 @@ async fn ask(
         NoResponseCause::TimedOut => unavailable("no response in time".to_owned()),
     })?;
     read(&response).ok_or_else(|| match response.status() {
-        // The operation reports these two under reasons of its own (D10).
-        Status::UnknownScope => LookupError::NoScope,
-        Status::UnknownCollection => LookupError::NoCollection,
+        // These two have reasons of their own (D10).
+        Status::UnknownScope => not_found(&SCOPE_NOT_FOUND, ErrorKind::ScopeNotFound),
+        Status::UnknownCollection => {
+            not_found(&COLLECTION_NOT_FOUND, ErrorKind::CollectionNotFound)
+        }
         Status::Success => unavailable("the response is invalid".to_owned()),
         status => error_response(status, bucket, connection),
     })

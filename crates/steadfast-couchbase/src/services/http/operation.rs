@@ -9,6 +9,7 @@ use hyper::{Request, Uri};
 use steadfast::brake::Brake;
 use steadfast::breaker::{BreakerPermit, CircuitBreaker, Signal};
 use steadfast::reason::TIMEOUT;
+use steadfast::report::Report;
 use steadfast::{Call, Failure, RetryStrategy, Stage, StrategyExt};
 use steadfast_wire::config::Service;
 use tokio::sync::watch;
@@ -47,6 +48,9 @@ pub(crate) trait HttpOperation: Send + Sync {
         response: HttpResponse,
         sender: &HttpSender,
     ) -> impl Future<Output = Result<Self::Output, ReadError>> + Send;
+
+    /// Keeps the report of retries, for an error that the result may still have.
+    fn keep_report(_output: &mut Self::Output, _report: Report) {}
 }
 
 /// Sends the attempts of one operation, and keeps what the next one needs.
@@ -156,6 +160,10 @@ impl<O: HttpOperation> Attempts for Running<'_, O> {
                 Stage::NotSent | Stage::InFlight | Stage::Inconclusive | Stage::Responded => {}
             }
         }
+    }
+
+    fn keep_report(&mut self, output: &mut O::Output, report: Report) {
+        O::keep_report(output, report);
     }
 
     /// Cancel-safe.
@@ -297,6 +305,8 @@ impl HttpSender {
             .and_then(|value| steadfast_http::hint::seconds(value.as_bytes()));
         let status = head.status.as_u16();
         self.context.status = Some(status);
+        // Those were of the response before.
+        (self.context.code, self.context.message) = (None, None);
         let body = ResponseBody::new(body, limit);
         Ok(HttpResponse { status, body })
     }

@@ -56,7 +56,7 @@ pub(crate) struct ServiceResponse<'a> {
     pub(crate) members: &'a Members,
     /// The whole body, if it was read as a whole because of an error status.
     pub(crate) text: Option<&'a str>,
-    /// Whether rows came before the error.
+    /// Whether rows came before the error, or a part of one.
     pub(crate) has_rows: bool,
     /// Whether the operation may be executed twice without harm.
     pub(crate) idempotent: bool,
@@ -206,7 +206,7 @@ impl ServiceResponse<'_> {
             _ => ErrorKind::Couchbase,
         };
         ServiceError {
-            not_applied: proof::by_status(self.status),
+            not_applied: proof::by_status(self),
             ..ServiceError::new(kind, one_line(self.text()))
         }
     }

@@ -29,6 +29,7 @@ use serde::de::DeserializeOwned;
 #[cfg(fuzzing)]
 pub use splitter::fuzzing::rows as fuzz_rows;
 pub(crate) use splitter::{Members, SizeLimits, Splitter};
+use steadfast::report::Report;
 
 use super::http::{
     self, HttpOperation, HttpRequest, HttpResponse, HttpSender, ReadError, ResponseBody,
@@ -126,6 +127,12 @@ impl<S: RowService> HttpOperation for RowOperation<S> {
         }
         read
     }
+
+    fn keep_report(rows: &mut Rows<S::Meta>, report: Report) {
+        if let Some(reader) = &mut rows.reader {
+            reader.report = Some(report);
+        }
+    }
 }
 
 impl<S: RowService> RowOperation<S> {
@@ -150,6 +157,7 @@ impl<S: RowService> RowOperation<S> {
             target: sender.target.clone(),
             context: sender.context.clone(),
             client: sender.client.clone(),
+            report: None,
         };
         let first = poll_fn(|cx| reader.poll_next(cx)).await?;
         // Errors may also stand before the rows.
@@ -195,13 +203,13 @@ impl<S: RowService> RowOperation<S> {
     }
 }
 
-/// Reads past all rows that have come. Returns whether there were any.
+/// Reads past all rows that have come. Returns whether there were any, or a part of one.
 pub(super) fn skip_rows(splitter: &mut Splitter) -> bool {
     let mut any = false;
     while let Ok(Some(_)) = splitter.next_row() {
         any = true;
     }
-    any
+    any || splitter.is_in_row()
 }
 
 /// Reads rows from the body of a response.
@@ -218,6 +226,8 @@ struct RowReader<M> {
     target: OperationTarget,
     context: HttpContext,
     client: Arc<Handle>,
+    /// Present if the request was retried.
+    report: Option<Report>,
 }
 
 impl<M> RowReader<M> {
@@ -257,6 +267,14 @@ impl<M> RowReader<M> {
     /// Returns the error for a response that failed after its first row. The rows
     /// show that the statement was executed.
     fn failed(&mut self, error: ReadError) -> Error {
+        let error = self.end(error).ambiguous(!self.idempotent);
+        match self.report.take() {
+            Some(report) => error.with_report(report),
+            None => error,
+        }
+    }
+
+    fn end(&mut self, error: ReadError) -> Error {
         let kind = match &error {
             ReadError::Service(error) => error.kind,
             ReadError::Malformed(_) => ErrorKind::DecodingFailure,
@@ -269,13 +287,12 @@ impl<M> RowReader<M> {
                 self.context.code = error.code;
                 let masked = |text: String| mask_credentials(&text, &self.client);
                 self.context.message = error.message.map(masked);
-                return self.error(kind).ambiguous(!self.idempotent);
+                return self.error(kind);
             }
             ReadError::Malformed(note) => note,
             error => format!("{error}, after rows had come"),
         };
-        let error = self.error(kind).ambiguous(!self.idempotent);
-        error.because(note)
+        self.error(kind).because(note)
     }
 
     fn error(&self, kind: ErrorKind) -> Error {

@@ -148,6 +148,11 @@ impl Splitter {
         self.state == State::Done
     }
 
+    /// Whether a row has begun that is not complete.
+    pub(super) fn is_in_row(&self) -> bool {
+        self.state == State::Row
+    }
+
     /// Returns the members that have come so far.
     pub(crate) fn members(&self) -> &Members {
         &self.members

@@ -406,6 +406,30 @@ async fn a_response_cut_after_the_first_row_is_an_error() {
 }
 
 #[tokio::test]
+async fn an_error_after_the_first_row_has_the_reasons_of_earlier_retries() {
+    let (cluster, client) = pair().await;
+    for readonly in [true, false] {
+        let error = json!({"errors": [{"code": 5000, "msg": "queryport.indexNotFound"}]});
+        let gone = Script::on(Service::Query).answer(200, error.to_string());
+        let gone = cluster.script(gone.times(2));
+        let rows = Script::on(Service::Query).rows([json!({"at": 1})]);
+        let _cut = cluster.script(rows.then_cut());
+        let asked = client.query(WRITE).readonly(readonly);
+        let mut rows = asked.await.unwrap();
+        assert_eq!(gone.answered(), 2);
+        assert!(rows.next::<Value>().await.unwrap().is_some());
+        let error = rows.next::<Value>().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error:#}");
+        assert_eq!(reasons(&error), ["QUERY_INDEX_NOT_FOUND"], "{error:#}");
+        let last = error.context().http().unwrap();
+        assert_eq!((last.status, last.code), (Some(200), None), "{error:#}");
+        assert_eq!(last.message, None, "not that of the response before");
+        assert_eq!(error.attempts(), 3, "{error:#}");
+        assert_eq!(error.is_ambiguous(), !readonly, "{error:#}");
+    }
+}
+
+#[tokio::test]
 async fn requests_carry_the_remaining_time() {
     let cluster = builder(1).start().await.unwrap();
     let client = TestClient::of(&cluster);

@@ -13,12 +13,14 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes};
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
+use steadfast::{Failure, Stage};
 
+use crate::http_retry::BoxSleep;
 use headers::KeptHeaders;
 
 /// One attempt's view of a request's body.
@@ -49,6 +51,8 @@ struct Shared<B> {
     turn: u32,
     /// Whether the attempt has failed and may not read on.
     paused: bool,
+    /// Ends a paused upload of the last attempt.
+    pause_end: Option<BoxSleep>,
     /// The attempt that waits for more of the body.
     waiting: Option<Waker>,
     limit: usize,
@@ -62,6 +66,17 @@ struct Shared<B> {
 pub(super) enum Lost {
     TooLarge { limit: usize },
     Failed,
+}
+
+impl Lost {
+    /// Removes the proof that nothing was sent from a failure that may be the body's own. The
+    /// source of a body may be a request that got no connection.
+    pub(super) fn weaken(self, mut failure: Failure) -> Failure {
+        if self == Self::Failed && failure.stage == Stage::NotSent {
+            failure.stage = Stage::InFlight;
+        }
+        failure
+    }
 }
 
 enum Kept {
@@ -101,6 +116,9 @@ pub enum ReplayError<E> {
     Body(E),
     /// A later attempt reads the body now. Only an abandoned attempt sees this.
     Superseded,
+    /// The attempt failed before its body was sent, and no other follows. Only the connection
+    /// sees this, after the response was returned.
+    Abandoned,
 }
 
 /// Makes the headers and the body of each attempt.
@@ -120,6 +138,7 @@ impl<B: Body> Replay<B> {
                 ended: false,
                 turn: 0,
                 paused: false,
+                pause_end: None,
                 waiting: None,
                 limit,
                 kept: KeptFrames::default(),
@@ -185,6 +204,17 @@ impl<B: Body> Replay<B> {
         }
     }
 
+    /// Ends a paused upload after a sleep, unless it is complete. Its connection closes then.
+    pub(super) fn end_pause(&self, sleep: impl FnOnce() -> BoxSleep) {
+        if let Some(state) = &self.state {
+            let mut shared = state.lock();
+            if shared.paused && self.has_body {
+                shared.pause_end = Some(sleep());
+                shared.wake();
+            }
+        }
+    }
+
     /// Ends the upload of an attempt that will be followed by another. Its connection
     /// closes.
     pub(super) fn abandon(&self) {
@@ -218,6 +248,11 @@ where
             return Poll::Ready(Some(Err(ReplayError::Superseded)));
         }
         if shared.paused {
+            if let Some(end) = &mut shared.pause_end {
+                ready!(end.as_mut().poll(cx));
+                shared.next_turn();
+                return Poll::Ready(Some(Err(ReplayError::Abandoned)));
+            }
             shared.waiting = Some(cx.waker().clone());
             return Poll::Pending;
         }
@@ -292,7 +327,7 @@ where
         if self.ended {
             return Poll::Ready(None);
         }
-        let frame = match std::task::ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+        let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
             Some(Ok(frame)) => frame.map_data(|mut data| data.copy_to_bytes(data.remaining())),
             Some(Err(error)) => {
                 self.lose(Lost::Failed);
@@ -366,6 +401,7 @@ impl<E: fmt::Display> fmt::Display for ReplayError<E> {
         match self {
             ReplayError::Body(error) => write!(f, "the request's body failed: {error}"),
             ReplayError::Superseded => f.write_str("a later attempt sends the body now"),
+            ReplayError::Abandoned => f.write_str("the rest of the body is not needed"),
         }
     }
 }
@@ -374,7 +410,7 @@ impl<E: StdError + 'static> StdError for ReplayError<E> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             ReplayError::Body(error) => Some(error),
-            ReplayError::Superseded => None,
+            ReplayError::Superseded | ReplayError::Abandoned => None,
         }
     }
 }

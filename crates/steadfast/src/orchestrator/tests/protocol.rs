@@ -66,7 +66,7 @@ fn an_answer_that_is_final_fails_the_request_and_is_a_success_to_the_strategy() 
     assert!(paid < full);
     world.advance(delay);
     attempts(request.handle_waited(&world));
-    request.handle_final_response(&world);
+    request.handle_final_response(Stage::Responded, &world);
     assert!(left() > paid);
     let report = request.take_report();
     assert_eq!(report.verdict(), Verdict::Failed(Certainty::Unambiguous));
@@ -145,11 +145,56 @@ fn a_call_that_leaves_retries_to_another_is_not_retried() {
     let world = VirtualWorld::new();
     for nested in [false, true] {
         let mut request = begun(BestEffort::default(), get(), &world);
-        request.leave_retries(nested);
+        if nested {
+            request.leave_retries();
+        }
         let retried = fails(&mut request, Failure::not_sent(&NOT_AVAILABLE), &world);
         assert_eq!(retried, !nested);
         let refusal = request.refusal().map(Refusal::cause);
         assert_eq!(refusal, nested.then_some(Cause::Nested));
+    }
+}
+
+/// A client with an orchestrator of its own, in the first attempt of a call and in a retry.
+#[test]
+fn a_request_inside_a_retry_of_another_call_makes_one_attempt() {
+    let world = &VirtualWorld::new();
+    for taken_over in [false, true] {
+        let mut refusals = Vec::new();
+        let call = crate::retry(BestEffort::default())
+            .world(world)
+            .classify(crate::classify::any_error)
+            .idempotent(true);
+        let outer = call.run_blocking(|attempt| {
+            let mut request = match taken_over {
+                true => Orchestrator::in_first_attempt(BestEffort::default(), get(), None, world),
+                false => begun(BestEffort::default(), get(), world),
+            };
+            let retried = fails(&mut request, Failure::not_sent(&NOT_AVAILABLE), world);
+            refusals.push((retried, request.refusal().map(Refusal::cause)));
+            request.handle_success(world);
+            match attempt.number() {
+                1 => Err("failed"),
+                _ => Ok(()),
+            }
+        });
+        outer.unwrap();
+        assert_eq!(refusals, [(true, None), (false, Some(Cause::Nested))]);
+    }
+}
+
+#[test]
+fn the_stage_of_a_final_response_says_whether_the_request_may_have_been_applied() {
+    for (stage, certainty) in [
+        (Stage::Responded, Certainty::Unambiguous),
+        (Stage::Inconclusive, Certainty::Ambiguous),
+    ] {
+        let world = VirtualWorld::new();
+        let mut request = failing_request(1000 * MS, &world);
+        request.handle_final_response(stage, &world);
+        let report = request.take_report();
+        assert_eq!(report.verdict(), Verdict::Failed(certainty));
+        assert!(report.ended_by_response());
     }
 }
 

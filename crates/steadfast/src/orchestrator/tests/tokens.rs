@@ -73,7 +73,7 @@ fn law_5_each_token_comes_back_once_however_the_request_ends() {
             request.handle_success(world);
         }),
         ("conclusive answer", |mut request, world| {
-            request.handle_final_response(world)
+            request.handle_final_response(Stage::Responded, world)
         }),
         ("unsendable", |mut request, world| {
             request.handle_unsendable(world)
