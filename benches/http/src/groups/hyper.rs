@@ -10,7 +10,7 @@ use steadfast_http::tower::HttpRetryLayer;
 use tokio::runtime::Runtime;
 use tower::{Layer, ServiceExt};
 
-use super::Contender;
+use super::{Contender, TIME_LIMIT};
 use crate::contender;
 use crate::server::Server;
 use crate::tower_policy::UnlessServerFails;
@@ -22,11 +22,14 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
         request.expect("it is a request")
     };
     let bare = Client::builder(TokioExecutor::new()).build_http();
-    let steadfast = HttpRetryLayer::new(HttpRetry::guidance())
-        .layer(Client::builder(TokioExecutor::new()).build_http());
+    let layered = |retry| {
+        HttpRetryLayer::new(retry).layer(Client::builder(TokioExecutor::new()).build_http())
+    };
+    let steadfast = layered(HttpRetry::guidance());
+    let limited = layered(HttpRetry::guidance().timeout(TIME_LIMIT));
     let client = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
     let tower = tower::retry::Retry::new(UnlessServerFails::default(), client);
-    let (first, second) = (request.clone(), request.clone());
+    let (first, second, third) = (request.clone(), request.clone(), request.clone());
     vec![
         contender("bare", runtime, move || {
             check(bare.clone().oneshot(request()))
@@ -34,6 +37,11 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
         contender("steadfast, HttpRetryLayer", runtime, move || {
             check(steadfast.clone().oneshot(first()))
         }),
+        contender(
+            "steadfast, HttpRetryLayer, time limit",
+            runtime,
+            move || check(limited.clone().oneshot(third())),
+        ),
         contender("tower's retry, with its budget", runtime, move || {
             check(tower.clone().oneshot(second()))
         }),

@@ -11,7 +11,7 @@ use steadfast_http::tower::{HttpRetryLayer, ReplayBody, RetryLayer};
 use tokio::runtime::Runtime;
 use tower::{Layer, ServiceExt, service_fn};
 
-use super::Contender;
+use super::{Contender, TIME_LIMIT};
 use crate::contender;
 use crate::server::Server;
 use crate::tower_policy::UnlessServerFails;
@@ -24,14 +24,20 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, _: &Server) -> Vec<Contender<
         .expect("it is bounded")
         .classify(Never)
         .layer(bare);
-    let http =
-        HttpRetryLayer::new(HttpRetry::guidance()).layer(service_fn(answer::<ReplayBody<Body>>));
+    let layered = |retry| HttpRetryLayer::new(retry).layer(service_fn(answer::<ReplayBody<Body>>));
+    let http = layered(HttpRetry::guidance());
+    let limited = layered(HttpRetry::guidance().timeout(TIME_LIMIT));
     let tower = tower::retry::Retry::new(UnlessServerFails::default(), bare);
     vec![
         contender("bare", runtime, move || check(bare.oneshot(request()))),
         contender("steadfast, HttpRetryLayer", runtime, move || {
             check(http.clone().oneshot(request()))
         }),
+        contender(
+            "steadfast, HttpRetryLayer, time limit",
+            runtime,
+            move || check(limited.clone().oneshot(request())),
+        ),
         contender("steadfast, RetryLayer", runtime, move || {
             check(generic.clone().oneshot(request()))
         }),

@@ -6,9 +6,14 @@ mod memory;
 mod reqwest;
 mod tonic;
 
+use std::time::Duration;
+
 use tokio::runtime::Runtime;
 
 use crate::server::Server;
+
+/// A time limit that no call reaches.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A client that makes calls, with or without retries.
 pub(crate) struct Contender<'a> {

@@ -8,7 +8,7 @@ use steadfast_http::HttpRetry;
 use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
 use tokio::runtime::Runtime;
 
-use super::Contender;
+use super::{Contender, TIME_LIMIT};
 use crate::contender;
 use crate::server::Server;
 
@@ -18,9 +18,13 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
     let uri: &'static str = server.http_uri().leak();
     let (bare, plain, retry) = (Client::new(), Client::new(), HttpRetry::guidance());
     let nothing = ClientBuilder::new(Client::new()).build();
-    let steadfast = ClientBuilder::new(Client::new())
-        .with(RetryMiddleware::new(HttpRetry::guidance()))
-        .build();
+    let (also_plain, limit) = (Client::new(), HttpRetry::guidance().timeout(TIME_LIMIT));
+    let middleware = |retry| {
+        let builder = ClientBuilder::new(Client::new());
+        builder.with(RetryMiddleware::new(retry)).build()
+    };
+    let steadfast = middleware(HttpRetry::guidance());
+    let limited = middleware(limit.clone());
     let backoff = ExponentialBackoff::builder().build_with_max_retries(3);
     let theirs = ClientBuilder::new(Client::new())
         .with(RetryTransientMiddleware::new_with_policy(backoff))
@@ -34,12 +38,25 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
             let (request, retry) = (plain.put(uri).body(BODY), retry.clone());
             check(async move { request.send_with_retry(&retry).await })
         }),
+        contender(
+            "steadfast, send_with_retry, time limit",
+            runtime,
+            move || {
+                let (request, retry) = (also_plain.put(uri).body(BODY), limit.clone());
+                check(async move { request.send_with_retry(&retry).await })
+            },
+        ),
         contender("reqwest-middleware, without any", runtime, move || {
             check(send(&nothing))
         }),
         contender("steadfast, RetryMiddleware", runtime, move || {
             check(send(&steadfast))
         }),
+        contender(
+            "steadfast, RetryMiddleware, time limit",
+            runtime,
+            move || check(send(&limited)),
+        ),
         contender("reqwest-retry, without a budget", runtime, move || {
             check(send(&theirs))
         }),

@@ -11,7 +11,7 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Response, Status};
 use tonic_prost::ProstCodec;
 
-use super::Contender;
+use super::{Contender, TIME_LIMIT};
 use crate::contender;
 use crate::server::{Server, Text};
 
@@ -25,11 +25,15 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
     };
     let (bare, one, strategy) = (channel(), channel(), Standard::guidance());
     let http_retry = HttpRetry::guidance().classify(HttpClassifier::grpc());
+    let limited = retry_channel(channel(), http_retry.clone().timeout(TIME_LIMIT));
     let layered = retry_channel(channel(), http_retry);
     vec![
         contender("bare", runtime, move || check(unary(bare.clone()))),
         contender("steadfast, RetryChannel", runtime, move || {
             check(unary(layered.clone()))
+        }),
+        contender("steadfast, RetryChannel, time limit", runtime, move || {
+            check(unary(limited.clone()))
         }),
         contender("steadfast, StatusClassifier", runtime, move || {
             let (channel, strategy) = (one.clone(), strategy.clone());
