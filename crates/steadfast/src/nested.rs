@@ -109,10 +109,10 @@ impl Watch {
         self.found = found;
     }
 
-    /// Returns whether the attempt has waited for anything.
+    /// Returns whether the attempt is a retry that has not waited for anything.
     #[inline]
-    pub(crate) const fn has_waited(&self) -> bool {
-        self.waited
+    pub(crate) const fn is_idle_retry(&self) -> bool {
+        self.retry && !self.waited
     }
 
     /// Returns whether there was such a call, until now.

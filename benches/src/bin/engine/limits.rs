@@ -28,16 +28,16 @@ pub(crate) struct Limit {
 }
 
 pub(crate) const LIMITS: [Limit; 10] = [
-    first_try(BEST_EFFORT, 120.0, 124.0, 0.0),
-    first_try(STANDARD, 120.0, 138.0, 0.0),
-    first_try(STANDARD_DYN, 170.0, 151.0, 0.0),
-    first_try(STANDARD_DEADLINE, 130.0, 144.0, 1.0),
-    first_try(FLEET, 180.0, 176.0, 0.0),
-    one_failure(BEST_EFFORT, 350.0, 479.0),
-    one_failure(STANDARD, 350.0, 630.0),
-    one_failure(STANDARD_DYN, 350.0, 727.0),
-    one_failure(STANDARD_DEADLINE, 500.0, 833.0),
-    one_failure(FLEET, 1600.0, 1568.0),
+    first_try(BEST_EFFORT, 120.0, 110.0, 0.0),
+    first_try(STANDARD, 120.0, 122.0, 0.0),
+    first_try(STANDARD_DYN, 170.0, 132.0, 0.0),
+    first_try(STANDARD_DEADLINE, 130.0, 124.0, 1.0),
+    first_try(FLEET, 180.0, 152.0, 0.0),
+    one_failure(BEST_EFFORT, 350.0, 452.0),
+    one_failure(STANDARD, 350.0, 616.0),
+    one_failure(STANDARD_DYN, 350.0, 700.0),
+    one_failure(STANDARD_DEADLINE, 500.0, 809.0),
+    one_failure(FLEET, 1600.0, 1533.0),
 ];
 
 impl Limit {

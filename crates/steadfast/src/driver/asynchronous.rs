@@ -12,7 +12,7 @@ use crate::classify::Classifier;
 use crate::error::Error;
 use crate::first_try::FirstTry;
 use crate::nested::Watch;
-use crate::orchestrator::{FirstAttempt, Handover, Orchestrator, Step};
+use crate::orchestrator::{Orchestrator, Step};
 use crate::request::{Progress, Request};
 use crate::strategy::RetryStrategy;
 use crate::world::{Timer, World};
@@ -107,7 +107,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     )]
     pub(super) fn drive<T, E, A, B, F>(
         self,
-        made: impl Made<E>,
+        mut made: impl Made<E>,
         mut state: B,
         mut operation: F,
     ) -> impl Future<Output = Result<T, Error<E>>>
@@ -118,43 +118,33 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     {
         async move {
             let started = self.call.timeout.map(|_| made.started(&self));
-            let mut first = FirstAttempt::new(&self.strategy);
             let mut watch = Watch::begin();
-            let begun = match made.end() {
-                Some((made, error)) => {
-                    watch.note(made.has_lost_calls());
-                    Some(error.map_or(Handover::CutOff, Handover::Failed))
-                }
-                None => first.begin(self.request(started), &self),
-            };
             // Not a `match`: its operand would be kept across the awaits. The same below.
-            let mut handover = if let Some(handover) = begun {
-                handover
+            let mut ended = if let Some(ended) = self.begin(&mut made, &mut watch) {
+                ended
             } else {
                 let mut future = pin!(operation(state.borrow_mut(), self.first_attempt()));
                 let outcome = if let Poll::Ready(outcome) = once(future.as_mut()).await {
-                    Some(outcome)
+                    outcome.map_err(Ended::Failed)
                 } else {
                     let left = || self.left(self.request(started));
-                    until(future, &mut watch, &self.world, left).await
+                    end(until(future, &mut watch, &self.world, left).await)
                 };
                 match outcome {
-                    Some(Ok(value)) => {
-                        first.succeed(&self);
+                    Ok(value) => {
+                        self.strategy.record_first_success();
                         return Ok(value);
                     }
-                    Some(Err(error)) => Handover::Failed(error),
-                    None => Handover::CutOff,
+                    Err(ended) => ended,
                 }
             };
-            let made = matches!(handover, Handover::Failed(_) | Handover::CutOff);
-            let mut request = first.take_over(self.request(started), made, &self);
+            let mut request = self.orchestrate(started, &ended);
             if watch.found() {
                 request.leave_retries();
             }
             let mut last = None;
             loop {
-                if let Some(step) = self.handle_end(handover, &mut request, &mut last)
+                if let Some(step) = self.handle_end(ended, &mut request, &mut last)
                     && !self.reach_attempt(&mut request, started, step).await
                 {
                     return Err(Error::new(request.take_report(), last.take()));
@@ -164,53 +154,79 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                 let mut watch = Watch::of_attempt(attempt.number());
                 let mut future = pin!(operation(state.borrow_mut(), attempt));
                 let outcome = if let Poll::Ready(outcome) = watch.once(future.as_mut()).await {
-                    Some(outcome)
+                    outcome.map_err(Ended::Failed)
                 } else {
                     let left = || self.left(self.request(started));
-                    until(future, &mut watch, &self.world, left).await
+                    end(until(future, &mut watch, &self.world, left).await)
                 };
-                handover = match outcome {
-                    Some(Ok(value)) => {
+                ended = match outcome {
+                    Ok(value) => {
                         request.handle_success(&self);
                         return Ok(value);
                     }
-                    Some(Err(error)) => {
-                        if !watch.has_waited() {
-                            request.handle_idle_attempt();
-                        }
-                        if watch.found() {
-                            request.leave_retries();
-                        }
-                        Handover::Failed(error)
-                    }
-                    None => Handover::CutOff,
+                    Err(ended) => ended,
                 };
+                if watch.is_idle_retry() {
+                    request.handle_idle_attempt();
+                }
+                if watch.found() {
+                    request.leave_retries();
+                }
             }
         }
     }
 
-    /// Handles the end of an attempt, or that the first is not made. Returns the next step,
-    /// `None` if that is an attempt.
+    /// Begins the call. Returns `None` if its first attempt is to be made now, without an
+    /// orchestrator: there is time for it, and the strategy admits it without a token.
+    #[inline(always)]
+    fn begin<E>(&self, made: &mut impl Made<E>, watch: &mut Watch) -> Option<Ended<E>> {
+        match made.take() {
+            Some((made, error)) => {
+                watch.note(made.has_lost_calls());
+                Some(error.map_or(Ended::CutOff, Ended::Failed))
+            }
+            None if self.call.has_no_time() => Some(Ended::NotMade),
+            None if self.strategy.admits_without_token() => None,
+            None => Some(Ended::NotMade),
+        }
+    }
+
+    /// Makes the orchestrator that continues the call.
+    #[inline]
+    fn orchestrate<E>(
+        &self,
+        started: Option<Instant>,
+        ended: &Ended<E>,
+    ) -> Orchestrator<&S, &Call> {
+        let (strategy, call) = (&self.strategy, &self.call);
+        match ended {
+            Ended::Failed(_) | Ended::CutOff => {
+                Orchestrator::in_first_attempt(strategy, call, started, self)
+            }
+            Ended::NotMade => Orchestrator::started_at(strategy, call, started),
+        }
+    }
+
+    /// Handles the end of an attempt. Returns the next step, `None` if that is an attempt.
     #[inline]
     fn handle_end<E>(
         &self,
-        handover: Handover<E>,
+        ended: Ended<E>,
         request: &mut Orchestrator<&S, &Call>,
         last: &mut Option<E>,
     ) -> Option<Step>
     where
         C: Classifier<E>,
     {
-        let step = match handover {
-            Handover::Failed(error) => {
+        let step = match ended {
+            Ended::Failed(error) => {
                 handle_error(request, &self.classifier, last.insert(error), self)
             }
-            Handover::CutOff => {
+            Ended::CutOff => {
                 *last = None;
                 request.handle_attempt_timeout(self)
             }
-            Handover::NotDue => request.begin_with_token(self),
-            Handover::Refused(refusal) => request.handle_refused_start(refusal, self),
+            Ended::NotMade => request.begin(self),
         };
         match step {
             Step::Attempt => None,
@@ -257,14 +273,34 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     }
 }
 
+/// The end of an attempt that did not succeed.
+enum Ended<E> {
+    /// It failed with this error.
+    Failed(E),
+    /// It timed out.
+    CutOff,
+    /// The first attempt was not made yet, because the strategy has to be asked for it, or
+    /// because there is no time.
+    NotMade,
+}
+
+/// Returns the end of an attempt unless it succeeded.
+fn end<T, E>(outcome: Option<Result<T, E>>) -> Result<T, Ended<E>> {
+    match outcome {
+        Some(outcome) => outcome.map_err(Ended::Failed),
+        None => Err(Ended::CutOff),
+    }
+}
+
 /// The first attempt of a call, if it was made before the call. A type of its own says that
 /// it was not, so that most calls keep nothing of it.
 pub(super) trait Made<E> {
     /// Returns when the call began.
     fn started(&self, world: &impl World) -> Instant;
 
-    /// Returns the attempt and its error; no error if its time was over.
-    fn end(self) -> Option<(FirstTry, Option<E>)>;
+    /// Takes the attempt and its error; no error if its time was over.
+    // By reference: a value that is moved inside the future has a flag there.
+    fn take(&mut self) -> Option<(FirstTry, Option<E>)>;
 }
 
 /// The call makes its first attempt.
@@ -277,7 +313,7 @@ impl<E> Made<E> for NotMade {
     }
 
     #[inline(always)]
-    fn end(self) -> Option<(FirstTry, Option<E>)> {
+    fn take(&mut self) -> Option<(FirstTry, Option<E>)> {
         None
     }
 }
@@ -288,8 +324,8 @@ impl<E> Made<E> for Option<(FirstTry, Option<E>)> {
         started.unwrap_or_else(|| world.now())
     }
 
-    fn end(self) -> Self {
-        self
+    fn take(&mut self) -> Self {
+        Option::take(self)
     }
 }
 

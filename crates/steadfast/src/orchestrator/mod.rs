@@ -45,7 +45,6 @@
 
 mod decide;
 mod end;
-mod first;
 mod guarded;
 mod idle;
 mod step;
@@ -54,7 +53,6 @@ use std::borrow::Borrow;
 use std::time::{Duration, Instant};
 
 use decide::failure_of;
-pub(crate) use first::{FirstAttempt, Handover};
 use guarded::guarded_for;
 pub use guarded::{Panicked, guarded};
 pub use step::Step;
@@ -129,9 +127,17 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         }
     }
 
+    /// Creates a request that began at this time, and whose first attempt is not made yet.
+    pub(crate) fn started_at(strategy: S, call: C, started: Option<Instant>) -> Self {
+        let mut request = Self::new(strategy, call);
+        request.started = started;
+        request
+    }
+
     /// Creates a request whose first attempt is under way. The caller began that attempt
     /// without an orchestrator, because the strategy admitted it without a token.
     #[doc(hidden)]
+    #[inline]
     pub fn in_first_attempt(
         strategy: S,
         call: C,
@@ -144,28 +150,15 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             progress: Progress::NONE,
         };
         let token = strategy.deferred_token(&request, world).ok();
-        Self::continued(strategy, call, started, token, true)
-    }
-
-    /// Creates a request that continues after its first attempt was begun, or was to begin.
-    /// `made` is whether it was made.
-    #[inline]
-    fn continued(
-        strategy: S,
-        call: C,
-        started: Option<Instant>,
-        token: Option<RetryToken>,
-        made: bool,
-    ) -> Self {
         let mut progress = Progress::none(true);
-        progress.attempts = made.into();
+        progress.attempts = 1;
         Self {
             strategy,
             call,
             started,
             progress,
             token,
-            phase: if made { Phase::Attempting } else { Phase::New },
+            phase: Phase::Attempting,
             nested: is_inside_retry(),
             left: None,
         }
@@ -217,7 +210,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
             return Step::LeftAlone;
         }
         if self.call().timeout.is_some() {
-            self.started = Some(world.now());
+            self.started.get_or_insert_with(|| world.now());
         }
         self.nested = is_inside_retry();
         match guarded_for(&self.strategy, || {
@@ -236,7 +229,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     }
 
     /// Starts the request, with or without a token.
-    pub(crate) fn begin_with_token(&mut self, world: &dyn World) -> Step {
+    fn begin_with_token(&mut self, world: &dyn World) -> Step {
         if self.call().has_no_time() {
             return self.time_out(world);
         }
@@ -268,7 +261,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     /// Ends the request before anything was sent, because the strategy shed it (D41) or
     /// panicked (D13).
     #[cold]
-    pub(crate) fn handle_refused_start(&mut self, refusal: Refusal, world: &dyn World) -> Step {
+    fn handle_refused_start(&mut self, refusal: Refusal, world: &dyn World) -> Step {
         if refusal.cause() != Cause::Shed {
             return self.give_up(Some(refusal), false, world.now());
         }
