@@ -146,22 +146,17 @@ pub(crate) fn finish<D: Driven>(
     driven: &mut D,
     outcome: &Result<D::Output, Error>,
 ) -> Finished {
-    let elapsed = match request.request().started() {
-        Some(started) => {
-            let ended = match outcome {
-                Ok(_) => driven.succeeded_at(),
-                Err(_) => now(),
-            };
-            ended.saturating_duration_since(started)
-        }
-        None => Duration::ZERO,
+    let ended = match outcome {
+        Ok(_) => driven.succeeded_at(),
+        Err(_) => now(),
     };
     let retries = match outcome {
         Ok(_) => request.request().retries(),
         Err(error) => error.context().report().map_or(0, Report::retries),
     };
     let finished = Finished {
-        elapsed,
+        started: request.request().started().unwrap_or(ended),
+        ended,
         retries,
         error: outcome.as_ref().err().map(Error::kind),
     };

@@ -1,5 +1,9 @@
 //! The hash from a key to its vbucket.
 
+use std::sync::LazyLock;
+
+use crc32fast::Hasher;
+
 /// The vbucket of a document, of `count` that there are.
 ///
 /// `id` is the document's key *without* the collection prefix: a document of the same name is in
@@ -13,8 +17,12 @@
 /// ```
 #[inline]
 pub fn of_key(id: &[u8], count: u16) -> u16 {
+    // It looks for features of the processor when it is made, which takes as long as a key.
+    static HASHER: LazyLock<Hasher> = LazyLock::new(Hasher::new);
+    let mut hasher = HASHER.clone();
+    hasher.update(id);
     // Fifteen bits fit a u16 by construction.
-    let hash = ((crc32fast::hash(id) >> 16) & 0x7fff) as u16;
+    let hash = ((hasher.finalize() >> 16) & 0x7fff) as u16;
     hash.checked_rem(count).unwrap_or(0)
 }
 

@@ -162,31 +162,37 @@ impl<'a> Future for KvFuture<'a> {
                 None => this.orchestrate(Begun::Not(unsent), cx),
             };
         };
-        let received = ready!(first.ticket.poll_response(cx));
-        match received.response {
-            Ok(frame) if frame.is_success() => {
-                first.strategy(&*request).record_first_success();
-                let finished = Finished {
-                    elapsed: received.at.saturating_duration_since(first.started),
-                    retries: 0,
-                    error: None,
-                };
-                request.record_end(&finished, || {
-                    let (opaque, connection) = (first.ticket.opaque(), &*received.connection);
-                    let server_duration = server_duration(&frame);
-                    request.slow(&finished, Some(opaque), Some(connection), server_duration)
-                });
-                // The ticket is used up, and rejects another poll.
-                Poll::Ready(Ok(request.response(frame, first.vbucket)))
-            }
+        let Received {
+            response,
+            at,
+            connection,
+        } = ready!(first.ticket.poll_response(cx));
+        let frame = match response {
+            Ok(frame) if frame.is_success() => frame,
             response => {
                 let received = Received {
                     response,
-                    ..received
+                    at,
+                    connection,
                 };
-                this.orchestrate(Begun::Ended(received), cx)
+                return this.orchestrate(Begun::Ended(received), cx);
             }
-        }
+        };
+        // The ticket is used up, and rejects another poll.
+        let response = request.response(frame, first.vbucket);
+        first.strategy(&*request).record_first_success();
+        let finished = Finished {
+            started: first.started,
+            ended: at,
+            retries: 0,
+            error: None,
+        };
+        request.record_end(&finished, || {
+            let opaque = Some(first.ticket.opaque());
+            let server_duration = server_duration(&response.frame);
+            request.slow(&finished, opaque, Some(&connection), server_duration)
+        });
+        Poll::Ready(Ok(response))
     }
 }
 

@@ -268,8 +268,8 @@ impl<'a> KvRequest<'a> {
         let durations = &collection.durations;
         durations.record(self.operation, finished, place, &bucket.core);
         let reports = &bucket.core.reports;
-        if reports.is_slow_kv(finished.elapsed) {
-            reports.slow(finished.elapsed, slow());
+        if reports.is_slow_kv(finished) {
+            reports.slow(finished.elapsed(), slow());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use metrics::{Histogram, Label, counter, histogram};
+use metrics::{Histogram, IntoF64, Label, counter, histogram};
 use steadfast::RetryEvent;
 use steadfast::report::Outcome;
 
@@ -45,9 +45,16 @@ impl Durations {
         match finished.error {
             None => self.of_operation[operation as usize]
                 .get_or_init(|| histogram!(DURATION, labels("kv", name, place(), &core.labels())))
-                .record(finished.elapsed.as_secs_f64()),
+                .record(finished),
             Some(_) => record_request("kv", name, place(), finished, core),
         }
+    }
+}
+
+/// A histogram reads its duration in seconds, if a recorder is installed.
+impl IntoF64 for &Finished {
+    fn into_f64(self) -> f64 {
+        self.elapsed().as_secs_f64()
     }
 }
 
@@ -65,7 +72,7 @@ pub(crate) fn record_request(
     if let Some(kind) = finished.error {
         labels.push(Label::from_static_parts("error.type", kind.name()));
     }
-    histogram!(DURATION, labels).record(finished.elapsed.as_secs_f64());
+    histogram!(DURATION, labels).record(finished);
 }
 
 fn labels(

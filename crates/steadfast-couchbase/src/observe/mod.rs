@@ -16,7 +16,7 @@ mod reports;
 mod samples;
 mod spans;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[cfg(feature = "metrics")]
 pub(crate) use gauges::publish_gauges;
@@ -32,9 +32,45 @@ use crate::error::ErrorKind;
 /// The end of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finished {
-    /// The duration of all attempts and waits.
-    pub(crate) elapsed: Duration,
+    pub(crate) started: Instant,
+    pub(crate) ended: Instant,
     pub(crate) retries: u32,
     /// The kind of error, if it failed.
     pub(crate) error: Option<ErrorKind>,
+}
+
+impl Finished {
+    /// Returns the duration of all attempts and waits. It is computed only if it is read: a
+    /// difference of two times takes more than the rest of the record.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.ended.saturating_duration_since(self.started)
+    }
+
+    /// Returns whether it took at least so long.
+    #[inline]
+    pub(crate) fn took(&self, threshold: Duration) -> bool {
+        let reached = self.started.checked_add(threshold);
+        reached.is_some_and(|reached| self.ended >= reached)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_took_as_long_as_its_times_are_apart() {
+        let started = crate::world::now();
+        let after = |elapsed| Finished {
+            started,
+            ended: started + elapsed,
+            retries: 0,
+            error: None,
+        };
+        let (threshold, less) = (Duration::from_secs(1), Duration::from_millis(999));
+        assert_eq!(after(less).elapsed(), less);
+        assert!(!after(less).took(threshold));
+        assert!(after(threshold).took(threshold));
+        assert!(!after(threshold).took(Duration::MAX), "it never ends");
+    }
 }

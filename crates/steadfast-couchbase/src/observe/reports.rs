@@ -7,6 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use super::Finished;
 use super::samples::Samples;
 use crate::options::ReportOptions;
 
@@ -60,13 +61,13 @@ impl Reports {
 
     /// Whether a key-value operation is slow enough to be reported.
     #[inline]
-    pub(crate) fn is_slow_kv(&self, took: Duration) -> bool {
-        took >= self.options.kv_threshold && self.options.slow_requests
+    pub(crate) fn is_slow_kv(&self, finished: &Finished) -> bool {
+        self.options.slow_requests && finished.took(self.options.kv_threshold)
     }
 
     /// Whether an HTTP operation is slow enough to be reported.
-    pub(crate) fn is_slow_http(&self, took: Duration) -> bool {
-        took >= self.options.http_threshold && self.options.slow_requests
+    pub(crate) fn is_slow_http(&self, finished: &Finished) -> bool {
+        self.options.slow_requests && finished.took(self.options.http_threshold)
     }
 
     #[cold]

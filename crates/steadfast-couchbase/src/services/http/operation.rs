@@ -191,7 +191,7 @@ impl<O: HttpOperation> Driven for Running<'_, O> {
         let (service, operation) = (name(sender.service), sender.name);
         let core = &sender.client.core;
         record_request(service, operation, sender.target.names(), finished, core);
-        if core.reports.is_slow_http(finished.elapsed) {
+        if core.reports.is_slow_http(finished) {
             let slow = SlowRequest {
                 operation,
                 service,
@@ -202,7 +202,7 @@ impl<O: HttpOperation> Driven for Running<'_, O> {
                 last_remote: sender.context.dispatched_to.clone(),
                 last_server_duration: None,
             };
-            core.reports.slow(finished.elapsed, slow);
+            core.reports.slow(finished.elapsed(), slow);
         }
     }
 
