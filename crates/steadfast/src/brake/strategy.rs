@@ -34,6 +34,14 @@ impl<S: RetryStrategy> WithBrake<S> {
         Ok(token)
     }
 
+    /// Records a success, if its latency was measured.
+    #[inline]
+    fn record_measured(&self, stamp: u32, world: &dyn World) {
+        if stamp != 0 {
+            self.brake.record_success(stamp, world);
+        }
+    }
+
     /// Refuses a retry, and ends the request for the inner strategy.
     #[cold]
     fn shed_retry(
@@ -110,18 +118,14 @@ impl<S: RetryStrategy> RetryStrategy for WithBrake<S> {
     fn record_success_in_place(&self, token: &mut Option<RetryToken>, world: &dyn World) {
         let stamp = token.as_ref().map_or(0, RetryToken::stamp);
         self.inner.record_success_in_place(token, world);
-        if stamp != 0 {
-            self.brake.record_success(stamp, world);
-        }
+        self.record_measured(stamp, world);
     }
 
     #[inline(always)]
     fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
         let stamp = token.stamp();
         self.inner.record_success(token, world)?;
-        if stamp != 0 {
-            self.brake.record_success(stamp, world);
-        }
+        self.record_measured(stamp, world);
         Ok(())
     }
 

@@ -83,11 +83,11 @@ struct PendingOperation {
 enum Reply {
     /// Not received yet. The waker is the caller's, once it waits.
     Awaited(Option<Waker>),
-    /// Received, for the caller to fetch.
-    Received(Frame),
-    /// The caller gets this instead. The flag says whether the response may still
-    /// come, so that the index must stay reserved for it.
-    Ended(NoResponse, bool),
+    /// Done, for the caller to fetch. No response may come any more.
+    Done(Result<Frame, NoResponse>),
+    /// Timed out, for the caller to notice. The response may still come, so the index stays
+    /// reserved for it.
+    Late(NoResponse),
     /// Not received yet, and the caller is gone: its deadline has passed, or it was
     /// dropped before that.
     Unwanted { overdue: bool },
@@ -332,10 +332,8 @@ impl State {
             Reply::Awaited(waker) => {
                 let waker = waker.take();
                 // Nothing is left in it to drop.
-                std::mem::forget(std::mem::replace(
-                    &mut operation.reply,
-                    Reply::Received(frame),
-                ));
+                let done = Reply::Done(Ok(frame));
+                std::mem::forget(std::mem::replace(&mut operation.reply, done));
                 Delivered::ToCaller(waker)
             }
             Reply::Unwanted { .. } => {
@@ -348,10 +346,10 @@ impl State {
                 Delivered::ToCaller(None)
             }
             // A duplicate response, before the caller fetched the first.
-            Reply::Received(_) => Delivered::Unknown,
-            // It is late, and its caller has not noticed the timeout yet.
-            Reply::Ended(_, may_come) => {
-                *may_come = false;
+            Reply::Done(_) => Delivered::Unknown,
+            // Its caller has not noticed the timeout yet.
+            Reply::Late(ended) => {
+                operation.reply = Reply::Done(Err(*ended));
                 Delivered::Orphaned(frame)
             }
         }
@@ -372,21 +370,15 @@ impl State {
                 *waiting = Some(waker.clone());
                 None
             }
-            Reply::Ended(ended, may_come) => {
-                let (ended, may_come) = (*ended, *may_come);
-                if may_come {
-                    operation.reply = Reply::Unwanted { overdue: true };
-                    self.unanswered += 1;
-                } else {
-                    self.remove(index);
-                }
+            Reply::Late(ended) => {
+                let ended = *ended;
+                operation.reply = Reply::Unwanted { overdue: true };
+                self.unanswered += 1;
                 Some(Err(ended))
             }
-            Reply::Received(_) => match self.remove(index) {
-                Reply::Received(frame) => Some(Ok(frame)),
-                Reply::Awaited(_) | Reply::Ended(..) | Reply::Unwanted { .. } | Reply::Probe => {
-                    None
-                }
+            Reply::Done(_) => match self.remove(index) {
+                Reply::Done(result) => Some(result),
+                Reply::Awaited(_) | Reply::Late(_) | Reply::Unwanted { .. } | Reply::Probe => None,
             },
             Reply::Unwanted { .. } | Reply::Probe => None,
         }
@@ -400,8 +392,8 @@ impl State {
         };
         let (gone, overdue) = match operation.reply {
             Reply::Awaited(_) => (operation.start >= self.handing, false),
-            Reply::Received(_) => (true, false),
-            Reply::Ended(_, may_come) => (!may_come, true),
+            Reply::Done(_) => (true, false),
+            Reply::Late(_) => (false, true),
             // A ticket is dropped once.
             Reply::Unwanted { .. } | Reply::Probe => return,
         };
@@ -459,7 +451,11 @@ impl State {
                         wakers.extend(waker.take());
                         let sent = operation.start < handed;
                         let cause = NoResponseCause::TimedOut;
-                        operation.reply = Reply::Ended(NoResponse { cause, sent }, sent);
+                        let ended = NoResponse { cause, sent };
+                        operation.reply = match sent {
+                            true => Reply::Late(ended),
+                            false => Reply::Done(Err(ended)),
+                        };
                         expired.overdue |= sent;
                         next = latest.filter(|_| sent);
                     }
@@ -468,14 +464,14 @@ impl State {
                         expired.overdue = true;
                         next = latest;
                     }
-                    Reply::Unwanted { overdue: true } | Reply::Ended(_, true) => {
+                    Reply::Unwanted { overdue: true } | Reply::Late(_) => {
                         expired.stuck = true;
                         next = None;
                     }
-                    Reply::Received(_) | Reply::Ended(_, false) | Reply::Probe => next = None,
+                    Reply::Done(_) | Reply::Probe => next = None,
                 }
                 operation.deadline = next;
-                if let Reply::Ended(NoResponse { sent: false, .. }, _) = operation.reply {
+                if let Reply::Done(Err(NoResponse { sent: false, .. })) = operation.reply {
                     self.cut(index);
                 }
             }
@@ -544,12 +540,12 @@ impl State {
                 Reply::Awaited(waker) => {
                     wakers.extend(waker.take());
                     let sent = operation.start < handing;
-                    operation.reply = Reply::Ended(NoResponse { cause, sent }, false);
+                    operation.reply = Reply::Done(Err(NoResponse { cause, sent }));
                     true
                 }
-                Reply::Received(_) => true,
-                Reply::Ended(_, may_come) => {
-                    *may_come = false;
+                Reply::Done(_) => true,
+                Reply::Late(ended) => {
+                    operation.reply = Reply::Done(Err(*ended));
                     true
                 }
                 Reply::Unwanted { .. } | Reply::Probe => false,
