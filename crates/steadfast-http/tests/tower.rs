@@ -11,8 +11,8 @@ mod common;
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use common::promises::quick;
 use common::server::{Server, ServerAction, answer, closed_port};
 use common::{Client, RowClient, TestOutcome, get, post, promises, rows};
 use http::{Request, Response};
+use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
@@ -378,4 +379,31 @@ async fn a_dropped_request_leaves_the_bucket_right() {
     assert!(running.await.unwrap_err().is_cancelled());
     // What was paid for the second attempt stays paid (D39).
     assert_eq!(strategy.budget().level(std::time::Instant::now()), 495);
+}
+
+/// The body belongs to a connection, which would wait for the rest of it forever.
+#[tokio::test(start_paused = true)]
+async fn an_upload_that_was_paused_ends_with_its_request() {
+    let kept = Arc::new(Mutex::new(None));
+    let keeping = kept.clone();
+    let service = service_fn(move |request: Request<ReplayBody<Body>>| {
+        *keeping.lock().unwrap() = Some(request.into_body());
+        let response = Response::builder()
+            .status(503)
+            .header("retry-after", "3600");
+        std::future::ready(Ok::<_, Infallible>(response.body(()).unwrap()))
+    });
+    let strategy = BestEffort::default().max_attempts(3).unwrap();
+    let retry = HttpRetry::new(strategy).unwrap();
+    let retry = retry.timeout(Duration::from_secs(60));
+    let layer = HttpRetryLayer::new(retry.when_too_late(WhenTooLate::Wait)).layer(service);
+    let put = Request::put("http://localhost/").body(Body::from("some bytes"));
+    let mut waiting = Box::pin(layer.oneshot(put.unwrap()));
+    let mut context = Context::from_waker(std::task::Waker::noop());
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    let mut body = kept.lock().unwrap().take().unwrap();
+    assert!(Pin::new(&mut body).poll_frame(&mut context).is_pending());
+    drop(waiting);
+    let ended = Pin::new(&mut body).poll_frame(&mut context);
+    assert!(matches!(ended, Poll::Ready(Some(Err(_)))), "{ended:?}");
 }

@@ -32,7 +32,8 @@ impl<F: Future> Future for Apart<F> {
 }
 
 impl<F> Drop for Apart<F> {
-    /// A call that is dropped is noticed, too.
+    /// Drops the future outside, too: a call around it would notice that a retried call is
+    /// dropped.
     fn drop(&mut self) {
         outside(|| self.0 = None);
     }

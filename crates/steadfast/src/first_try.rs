@@ -5,7 +5,8 @@
 //! boxed. Otherwise [`Retry::run_after`](crate::Retry::run_after) takes over: it begins with
 //! the failure, and the orchestrator decides.
 //!
-//! If the call has a time limit, the service starts the clock of the attempt and ends it.
+//! If the call has a time limit, the service starts the clock, and drops the attempt when its
+//! time is over.
 
 use std::time::Instant;
 

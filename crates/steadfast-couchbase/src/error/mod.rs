@@ -64,7 +64,13 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_kv(mut self, kv: KvContext) -> Self {
+    pub(crate) fn with_kv(mut self, mut kv: KvContext) -> Self {
+        // What is known of a path says more than the response as a whole.
+        if let Some(known) = &self.inner.context.kv
+            && known.path_index.is_some()
+        {
+            (kv.path_index, kv.status) = (known.path_index, known.status);
+        }
         self.inner.context.kv = Some(kv);
         self
     }

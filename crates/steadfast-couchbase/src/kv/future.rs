@@ -130,7 +130,8 @@ enum Begun {
 pub(super) struct Unsent {
     /// The value may be compressed already.
     pub(super) compressed: CompressedValue,
-    /// Set if the strategy admitted it, which is then not asked again: a brake counts.
+    /// Set if the strategy admitted it. The strategy is not asked again, because a brake
+    /// counts each question.
     pub(super) admitted: Option<Admitted>,
 }
 
@@ -242,7 +243,7 @@ impl FirstAttempt {
             )
         });
         let Ok(opaque) = accepted else {
-            // The connection is full or closed.
+            // The connection is full or closed, or the request does not fit the protocol.
             unsent.admitted = Some(Admitted { strategy, started });
             return None;
         };

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use steadfast::classify::any_error;
+use steadfast::{Attempt, BestEffort, StrategyExt};
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::diagnostics::{EndpointState, Readiness};
@@ -100,4 +102,24 @@ async fn wrong_credentials_and_buckets_fail_at_once() {
         "{error}"
     );
     assert_eq!(error.kind(), ErrorKind::Couchbase);
+}
+
+/// The outer call makes the retries. To wait for connections of the client's own is none.
+#[tokio::test]
+async fn a_new_client_inside_a_retry_of_another_call_waits_for_its_connections() {
+    let server = server(3, 1).await;
+    let strategy = BestEffort::default().max_attempts(2).unwrap();
+    let call = steadfast::retry(strategy).idempotent(true);
+    let attempts = async |attempt: Attempt| {
+        if attempt.number() == 1 {
+            return Err("the first attempt fails".to_owned());
+        }
+        let waiting = client(&server).await;
+        let ready = waiting.bucket("travel").wait_until_ready(SOON).await;
+        ready.map_err(|error| format!("{error:#}"))?;
+        let documents = client(&server).await.bucket("travel").default_collection();
+        let written = documents.upsert("u:1", &1).await;
+        written.map_err(|error| format!("{error:#}"))
+    };
+    call.classify(any_error).run(attempts).await.unwrap();
 }

@@ -10,6 +10,7 @@ use reqwest::{Request, RequestBuilder, Response, Url};
 use steadfast::failure::Safety;
 use steadfast::first_try::FirstTry;
 use steadfast::{Error, FailFast, Failure, reason};
+use tokio::task::futures::TaskLocalFuture;
 
 use super::kept::KeptRequest;
 use super::redirect::{Hops, redirects, watched};
@@ -124,8 +125,13 @@ impl<'a> Sender<'a> {
             Started::First(first, sending) => (FirstAttempt::new(first), watched(sending)),
             Started::Not(request) => return Err(Begun::Not(request)),
         };
-        let mut sending = pin!(sending);
-        let result = poll_fn(|cx| first.poll(self.retry, cx, |cx| sending.as_mut().poll(cx))).await;
+        let mut sending = pin!(Some(sending));
+        let result = poll_fn(|cx| {
+            let sending = sending.as_mut().as_pin_mut();
+            let sending = sending.expect("it is dropped after its last poll");
+            first.poll(self.retry, cx, |cx| sending.poll(cx))
+        });
+        let result = result.await;
         let result = match result {
             Some(Ok(response))
                 if (self.retry).end_if_accepted(&self.call, &first.first, &response) =>
@@ -134,12 +140,15 @@ impl<'a> Sender<'a> {
             }
             Some(result) => result,
             None => {
+                // Calls inside it are dropped with it.
+                first.first.watch(|| sending.set(None));
                 let lost = self.kept.is_lost();
                 let failed = lost.then(|| FailedAttempt::cut_off("the body is a stream"));
                 return Err(Begun::Made(first.end(failed)));
             }
         };
-        match self.check(result, sending.take_value()) {
+        let hops = sending.as_pin_mut().and_then(TaskLocalFuture::take_value);
+        match self.check(result, hops) {
             Ok(response) => {
                 self.retry.succeed(&self.call, &first.first);
                 Ok(response)

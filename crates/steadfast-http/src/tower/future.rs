@@ -97,7 +97,11 @@ where
         {
             let retry = attempts.retry();
             let result = ready!(first.poll(retry, cx, |cx| polled.poll(cx)));
-            calling.set(None);
+            match result {
+                Some(_) => calling.set(None),
+                // Calls inside it are dropped with it.
+                None => first.first.watch(|| calling.set(None)),
+            }
             let failed = match result {
                 Some(Ok(response)) if attempts.end_if_accepted(&first.first, &response) => {
                     return Poll::Ready(Ok(response));

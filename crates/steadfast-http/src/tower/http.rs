@@ -248,6 +248,7 @@ impl<S, B: Body> Attempts<S, B> {
         R: Send,
     {
         let attempts = &self;
+        let _unpaused = attempts.replay.unpaused();
         let abandon = || attempts.replay.abandon();
         let address = || address(&attempts.uri);
         let send = |mark| {
@@ -261,7 +262,8 @@ impl<S, B: Body> Attempts<S, B> {
         match result.as_ref().map(Response::version) {
             // A paused upload would keep a stream open. The server controls the upload.
             Ok(Version::HTTP_2) => attempts.replay.resume(),
-            // The end of the upload closes the connection, so there is time to read the response.
+            // To end the upload closes the connection. Before that, the caller has time to read
+            // the response.
             Ok(_) => attempts.replay.end_pause(|| retry.sleep(PAUSE)),
             Err(_) => {}
         }

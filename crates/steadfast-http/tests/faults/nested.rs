@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
@@ -173,4 +174,55 @@ async fn a_retry_inside_a_first_attempt_of_the_middleware_does_not_multiply_atte
     let client = client.with(RetriesInside).build();
     let error = client.get("http://localhost/").send().await.unwrap_err();
     assert_eq!(INSIDE.load(Ordering::Relaxed), 3, "{error:#}");
+}
+
+/// Fails once, and hangs in its retry.
+async fn hang_in_a_retry(sent: &AtomicUsize) {
+    let strategy = three_attempts();
+    let inner = retry(&strategy).idempotent(true).classify(any_error);
+    let hanging = inner.run(async |attempt| {
+        sent.fetch_add(1, Ordering::Relaxed);
+        if attempt.number() > 1 {
+            std::future::pending::<()>().await;
+        }
+        Err::<(), _>(io::Error::from(io::ErrorKind::ConnectionReset))
+    });
+    hanging.await.unwrap_err();
+}
+
+struct HangsInside;
+
+static HANGING: AtomicUsize = AtomicUsize::new(0);
+
+#[async_trait::async_trait]
+impl Middleware for HangsInside {
+    async fn handle(
+        &self,
+        request: reqwest::Request,
+        extensions: &mut http::Extensions,
+        next: Next<'_>,
+    ) -> reqwest_middleware::Result<reqwest::Response> {
+        hang_in_a_retry(&HANGING).await;
+        next.run(request, extensions).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_attempt_that_is_cut_off_in_the_retry_of_an_inner_call_is_the_last() {
+    static SENT: AtomicUsize = AtomicUsize::new(0);
+    let http_retry = || http_retry().attempt_timeout(Duration::from_secs(1));
+    let service = service_fn(|_: http::Request<ReplayBody<Body>>| async {
+        hang_in_a_retry(&SENT).await;
+        Ok::<http::Response<()>, io::Error>(http::Response::new(()))
+    });
+    let layer = HttpRetryLayer::new(http_retry()).layer(service);
+    let request = http::Request::get("http://localhost/").body(Body::default());
+    let error = layer.oneshot(request.unwrap()).await.unwrap_err();
+    assert!(error.was_refused_for(Cause::Nested), "{error:#}");
+    assert_eq!(SENT.load(Ordering::Relaxed), 2, "{error:#}");
+
+    let client = ClientBuilder::new(plain_client()).with(RetryMiddleware::new(http_retry()));
+    let client = client.with(HangsInside).build();
+    let error = client.get("http://localhost/").send().await.unwrap_err();
+    assert_eq!(HANGING.load(Ordering::Relaxed), 2, "{error:#}");
 }

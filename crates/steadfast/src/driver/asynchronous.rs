@@ -152,12 +152,15 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                 let left = request.take_left();
                 let attempt = Attempt::next(request.request(), left, self.attempt_timeout, &self);
                 let mut watch = Watch::of_attempt(attempt.number());
-                let mut future = pin!(operation(state.borrow_mut(), attempt));
-                let outcome = if let Poll::Ready(outcome) = watch.once(future.as_mut()).await {
-                    outcome.map_err(Ended::Failed)
-                } else {
-                    let left = || self.left(self.request(started));
-                    end(until(future, &mut watch, &self.world, left).await)
+                // In a block, so that the watch sees the attempt dropped.
+                let outcome = {
+                    let mut future = pin!(operation(state.borrow_mut(), attempt));
+                    if let Poll::Ready(outcome) = watch.once(future.as_mut()).await {
+                        outcome.map_err(Ended::Failed)
+                    } else {
+                        let left = || self.left(self.request(started));
+                        end(until(future, &mut watch, &self.world, left).await)
+                    }
                 };
                 ended = match outcome {
                     Ok(value) => {
@@ -185,9 +188,9 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                 watch.note(made.has_lost_calls());
                 Some(error.map_or(Ended::CutOff, Ended::Failed))
             }
-            None if self.call.has_no_time() => Some(Ended::NotMade),
+            None if self.call.has_no_time() => Some(Ended::NotBegun),
             None if self.strategy.admits_without_token() => None,
-            None => Some(Ended::NotMade),
+            None => Some(Ended::NotBegun),
         }
     }
 
@@ -203,7 +206,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
             Ended::Failed(_) | Ended::CutOff => {
                 Orchestrator::in_first_attempt(strategy, call, started, self)
             }
-            Ended::NotMade => Orchestrator::started_at(strategy, call, started),
+            Ended::NotBegun => Orchestrator::started_at(strategy, call, started),
         }
     }
 
@@ -226,7 +229,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                 *last = None;
                 request.handle_attempt_timeout(self)
             }
-            Ended::NotMade => request.begin(self),
+            Ended::NotBegun => request.begin(self),
         };
         match step {
             Step::Attempt => None,
@@ -273,15 +276,14 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     }
 }
 
-/// The end of an attempt that did not succeed.
+/// The state of a call that the orchestrator continues.
 enum Ended<E> {
-    /// It failed with this error.
+    /// The attempt failed with this error.
     Failed(E),
-    /// It timed out.
+    /// The attempt timed out.
     CutOff,
-    /// The first attempt was not made yet, because the strategy has to be asked for it, or
-    /// because there is no time.
-    NotMade,
+    /// There was no attempt yet. The strategy has to be asked for it, or there is no time.
+    NotBegun,
 }
 
 /// Returns the end of an attempt unless it succeeded.
@@ -292,14 +294,14 @@ fn end<T, E>(outcome: Option<Result<T, E>>) -> Result<T, Ended<E>> {
     }
 }
 
-/// The first attempt of a call, if it was made before the call. A type of its own says that
-/// it was not, so that most calls keep nothing of it.
+/// The first attempt of a call, if it was made before the call. [`NotMade`] has no size, so
+/// most calls store nothing.
 pub(super) trait Made<E> {
     /// Returns when the call began.
     fn started(&self, world: &impl World) -> Instant;
 
     /// Takes the attempt and its error; no error if its time was over.
-    // By reference: a value that is moved inside the future has a flag there.
+    // Takes a reference: to move the value would add a flag to the future.
     fn take(&mut self) -> Option<(FirstTry, Option<E>)>;
 }
 

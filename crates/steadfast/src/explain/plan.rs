@@ -7,6 +7,7 @@ use super::{Planned, Unexplainable};
 use crate::call::Call;
 use crate::error::Time;
 use crate::failure::Failure;
+use crate::nested::outside;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::{LOAD_SHED, Reason};
 use crate::report::{Outcome, Verdict};
@@ -33,8 +34,9 @@ pub fn plan(
 ) -> Result<Plan, Unexplainable> {
     let now = any_instant();
     let failures: Vec<Failure> = failures.into_iter().take(Plan::MAX_ROWS).collect();
-    let mut plan = run(strategy, call, &failures, now, Roll::ONE)?;
-    let least = run(strategy, call, &failures, now, Roll::ZERO)?;
+    // Inside an attempt of a call, the plan is that of another call by itself.
+    let run = |roll| outside(|| run(strategy, call, &failures, now, roll));
+    let (mut plan, least) = (run(Roll::ONE)?, run(Roll::ZERO)?);
     if plan.verdict == Some(Verdict::Shed) {
         // A strategy that sheds some requests admits the one with the lowest roll.
         return Ok(least);

@@ -135,3 +135,26 @@ fn a_strategy_without_a_fork_is_not_tried_out() {
     let error = explain(&Closed, &Call::new("get"), &cut).unwrap_err();
     assert!(error.to_string().contains("fork"), "{error}");
 }
+
+/// A user may log an explanation in an attempt.
+#[test]
+fn an_explanation_inside_an_attempt_is_that_of_a_call_by_itself() {
+    let (call, failure) = (
+        Call::new("get").idempotent(true),
+        Failure::not_sent(&THROTTLED),
+    );
+    let explained = std::cell::Cell::new(0);
+    let outer = crate::retry(BestEffort::default().max_attempts(3).unwrap())
+        .idempotent(true)
+        .world(VirtualWorld::new())
+        .classify(crate::classify::any_error)
+        .run_blocking(|_| {
+            let plan = plan(&BestEffort::default(), &call, vec![failure.clone(); 3]).unwrap();
+            let retried = |row: &PlanRow| matches!(row.decided, Planned::Retry { .. });
+            assert!(plan.rows().iter().all(retried), "{plan}");
+            explained.set(explained.get() + 1);
+            Err::<(), _>("failed")
+        });
+    outer.unwrap_err();
+    assert_eq!(explained.get(), 3, "the outer call is retried");
+}

@@ -58,7 +58,7 @@ pub use guarded::{Panicked, guarded};
 pub use step::Step;
 
 use crate::call::Call;
-use crate::failure::Failure;
+use crate::failure::{Failure, Stage};
 use crate::law::{Grounds, lawful};
 use crate::nested::is_inside_retry;
 use crate::reason::LOAD_SHED;
@@ -203,7 +203,8 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
 
     /// Starts the request. Without an initial token there is one attempt and no retry
     /// ([D38](crate::decisions#d38)). If the strategy sheds the request, there is no attempt
-    /// ([D41](crate::decisions#d41)).
+    /// ([D41](crate::decisions#d41)). Inside a retry of another call, which makes the retries,
+    /// a request makes one attempt.
     #[inline]
     pub fn begin(&mut self, world: &dyn World) -> Step {
         if self.phase != Phase::New {
@@ -212,7 +213,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         if self.call().timeout.is_some() {
             self.started.get_or_insert_with(|| world.now());
         }
-        self.nested = is_inside_retry();
+        self.nested |= is_inside_retry();
         match guarded_for(&self.strategy, || {
             self.strategy.acquire_initial_token(&self.request(), world)
         }) {
@@ -314,7 +315,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         if grounds == Grounds::AlwaysRetry {
             return self.always_retry(world);
         }
-        if self.nested {
+        if self.nested && !waits_locally(self.failure()) {
             return self.refuse_unasked(Refusal::new(Cause::Nested), world);
         }
         let request = Request {
@@ -401,6 +402,12 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         self.phase = Phase::Attempting;
         Step::Attempt
     }
+}
+
+/// Returns whether the attempt was not made, because the client waits for something of its
+/// own. To wait sends nothing, so it may be done inside a retry of another call.
+fn waits_locally(failure: &Failure) -> bool {
+    failure.stage == Stage::NotSent && failure.reason.is_local_wait()
 }
 
 impl<S: RetryStrategy, C: Borrow<Call>> Drop for Orchestrator<S, C> {

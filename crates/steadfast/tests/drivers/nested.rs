@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use steadfast::classify::{ByInfo, any_error};
 use steadfast::reason::OPERATION_FAILED;
-use steadfast::strategy::Cause;
-use steadfast::{Attempt, Backoff, Failure, Standard, retry};
+use steadfast::strategy::{Cause, WhenLimited};
+use steadfast::{Adaptive, Attempt, Backoff, Failure, RetryStrategy, Standard, retry};
 
 fn three_attempts() -> Standard {
     let builder = Standard::builder().max_attempts(3);
@@ -130,13 +130,13 @@ async fn an_inner_call_that_succeeded_after_a_retry_does_not_stop_the_outer_one(
     assert_eq!(sent.get(), 3, "{error:#}");
 }
 
-/// The attempt's time ends while the inner call is being retried.
+/// The attempt's time ends while the inner call is being retried. The outer call needs a
+/// token for its first attempt, or it does not.
 #[tokio::test(start_paused = true)]
 async fn an_inner_call_that_is_cut_off_in_its_retries_is_not_made_again() {
-    let (strategy, sent) = (three_attempts(), Cell::new(0));
-    let second = Duration::from_secs(1);
+    let (inner_strategy, sent) = (three_attempts(), Cell::new(0));
     let inner = || {
-        call!(&strategy).run(async |attempt| {
+        call!(&inner_strategy).run(async |attempt| {
             sent.set(sent.get() + 1);
             if attempt.number() == 2 {
                 std::future::pending::<()>().await;
@@ -144,10 +144,14 @@ async fn an_inner_call_that_is_cut_off_in_its_retries_is_not_made_again() {
             Err::<(), _>(reset())
         })
     };
-    let outer = call!(&strategy).attempt_timeout(second);
-    let error = outer.run(|_| inner()).await.unwrap_err();
-    assert_eq!(sent.get(), 2, "{error:#}");
-    assert!(error.was_refused_for(Cause::Nested), "{error:#}");
+    let plain: Box<dyn RetryStrategy> = Box::new(three_attempts());
+    let adaptive = Adaptive::new(three_attempts(), WhenLimited::Wait);
+    for strategy in [plain, Box::new(adaptive)] {
+        let outer = call!(&strategy).attempt_timeout(Duration::from_secs(1));
+        let error = outer.run(|_| inner()).await.unwrap_err();
+        assert_eq!(sent.replace(0), 2, "{error:#}");
+        assert!(error.was_refused_for(Cause::Nested), "{error:#}");
+    }
 }
 
 #[test]

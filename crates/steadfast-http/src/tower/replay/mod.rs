@@ -215,6 +215,11 @@ impl<B: Body> Replay<B> {
         }
     }
 
+    /// Returns a guard that ends a paused upload when it is dropped, unless a sleep ends it.
+    pub(super) const fn unpaused(&self) -> Unpaused<'_, B> {
+        Unpaused(self)
+    }
+
     /// Ends the upload of an attempt that will be followed by another. Its connection
     /// closes.
     pub(super) fn abandon(&self) {
@@ -226,6 +231,20 @@ impl<B: Body> Replay<B> {
     /// Returns why a further attempt cannot have the whole body, if so.
     pub(super) fn lost(&self) -> Option<Lost> {
         self.state.as_ref().and_then(|state| state.lock().lost)
+    }
+}
+
+/// Ends a paused upload when its request is dropped. Its connection would wait forever.
+pub(super) struct Unpaused<'a, B>(&'a Replay<B>);
+
+impl<B> Drop for Unpaused<'_, B> {
+    fn drop(&mut self) {
+        if let Some(state) = &self.0.state {
+            let mut shared = state.lock();
+            if shared.paused && shared.pause_end.is_none() {
+                shared.next_turn();
+            }
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 use crate::FailFast;
-use crate::failure::{Safety, Stage};
+use crate::failure::Safety;
 use crate::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED, UNKNOWN,
 };

@@ -183,6 +183,22 @@ fn a_request_inside_a_retry_of_another_call_makes_one_attempt() {
     }
 }
 
+/// To wait for the client's own connection sends nothing, so nothing multiplies.
+#[test]
+fn a_request_inside_a_retry_waits_for_its_own_client() {
+    static WAITING: Reason = Reason::new("WAITING").waiting_locally();
+    let world = VirtualWorld::new();
+    for (failure, retried) in [
+        (Failure::not_sent(&WAITING), true),
+        (Failure::in_flight(&WAITING), false),
+        (Failure::not_sent(&NOT_AVAILABLE), false),
+    ] {
+        let mut request = begun(BestEffort::default(), get(), &world);
+        request.leave_retries();
+        assert_eq!(fails(&mut request, failure, &world), retried);
+    }
+}
+
 #[test]
 fn the_stage_of_a_final_response_says_whether_the_request_may_have_been_applied() {
     for (stage, certainty) in [
