@@ -90,11 +90,15 @@ mod tests {
         let further = Cell::new(0);
         let strategy = three_attempts();
         let call = retry(&strategy).idempotent(true).classify(any_error);
-        let result = call.run_after(Some((first, Some("failed"))), async |attempt| {
-            assert!(attempt.number() > 1, "the first attempt was made before");
-            further.set(further.get() + 1);
-            Err::<(), _>("failed")
-        });
+        let result = call.run_after(
+            Some((first, Some("failed"))),
+            || None,
+            async |attempt| {
+                assert!(attempt.number() > 1, "the first attempt was made before");
+                further.set(further.get() + 1);
+                Err::<(), _>("failed")
+            },
+        );
         let error = result.await.unwrap_err();
         (further.get(), error)
     }
@@ -156,12 +160,12 @@ mod tests {
         let failing = async |_| Err::<(), _>("failed");
         let call = retry(&strategy).classify(any_error);
         let made = Some((first, Some("failed")));
-        let error = call.run_after(made, failing).await.unwrap_err();
+        let error = call.run_after(made, || None, failing).await.unwrap_err();
         assert!(!error.is_shed(), "{error:#}");
         assert_eq!(error.last_error(), Some(&"failed"));
 
         let call = retry(&strategy).classify(any_error);
-        let error = call.run_after(None, failing).await.unwrap_err();
+        let error = call.run_after(None, || None, failing).await.unwrap_err();
         assert!(error.is_shed(), "{error:#}");
     }
 

@@ -204,11 +204,15 @@ impl HttpRetry {
 /// A failed response is dropped as soon as a retry is granted, and `on_retry` is called.
 /// Otherwise every request that waits would hold a connection.
 ///
+/// `cut_off` returns the failure of an attempt whose time was over, if there cannot be
+/// another one.
+///
 /// Dropping the future drops the attempt that is under way; its cost stays paid.
 pub(crate) async fn run<R, E, F>(
     settings: &HttpRetry,
     call: &HttpCall,
     made: Option<MadeAttempt<R, E>>,
+    cut_off: impl Fn() -> Option<FailedAttempt<R, E>>,
     address: impl Fn() -> String,
     on_retry: &(dyn Fn() + Send + Sync),
     mut send: impl FnMut(AttemptMark) -> Option<F>,
@@ -247,6 +251,7 @@ where
         .classify(AlreadyClassified)
         .run_after(
             made.map(|made| (made.first, made.failed.map(keep))),
+            || cut_off().map(keep),
             |attempt| {
                 let sending = Sending::new(place, send(attempt.into()));
                 // A result is that of the last attempt, and not of an earlier one.
@@ -333,8 +338,8 @@ pub(crate) fn fail_at_once<E, W: World>(
 }
 
 impl<R, E> FailedAttempt<R, E> {
-    /// An attempt that could not be made: the one before was cut off by a time limit, when
-    /// the body was partly sent. Another attempt could not be made either.
+    /// An attempt that could not be made, because the body was lost after the retry was
+    /// decided. Another attempt could not be made either.
     fn not_made() -> Self {
         let failure = Failure::not_sent(&reason::OPERATION_FAILED)
             .with_safety(Safety::No)
@@ -418,5 +423,34 @@ pub(crate) fn address(host: Option<&str>, port: Option<u16>, scheme: Option<&str
     match port {
         Some(port) => format!("{host}:{port}"),
         None => host,
+    }
+}
+
+#[cfg(all(test, feature = "tower"))]
+mod tests {
+    use http::Response;
+
+    use super::*;
+
+    /// The connection may read a body to its end while a retry is being decided.
+    #[tokio::test]
+    async fn a_request_whose_body_is_lost_before_a_retry_is_not_tried_again() {
+        let settings = HttpRetry::new(steadfast::Standard::guidance()).unwrap();
+        let call = HttpCall {
+            strategy: None,
+            operation: "http PUT",
+            idempotent: true,
+        };
+        let asked = Cell::new(0);
+        let reset = || Failure::in_flight(&reason::SOCKET_CLOSED_WHILE_IN_FLIGHT);
+        let send = |_| {
+            asked.set(asked.get() + 1);
+            let sent: Result<Response<()>, _> = Err(FailedAttempt::new("reset", reset()));
+            (asked.get() == 1).then(|| std::future::ready(sent))
+        };
+        let address = || "localhost".to_owned();
+        let sent = run(&settings, &call, None, || None, address, &|| (), send).await;
+        assert_eq!(sent.unwrap_err().report().attempts(), 2);
+        assert_eq!(asked.get(), 2);
     }
 }

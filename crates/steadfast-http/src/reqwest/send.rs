@@ -115,6 +115,13 @@ impl<'a> Sender<'a> {
         (sender, started)
     }
 
+    /// Ends an attempt whose time was over. Returns its failure if the body is lost;
+    /// otherwise the engine makes one.
+    fn cut_off<E>(&self) -> Option<FailedAttempt<Response, E>> {
+        let lost = self.kept.is_lost();
+        lost.then(|| FailedAttempt::cut_off("the body is a stream"))
+    }
+
     /// Waits for a first attempt that is under way, until its time is over. Unless it
     /// succeeds, [`run`](Self::run) has to follow. Dropping the future drops the attempt.
     pub(super) async fn end_first<E: StdError + 'static>(
@@ -142,9 +149,7 @@ impl<'a> Sender<'a> {
             None => {
                 // Calls inside it are dropped with it.
                 first.first.watch(|| sending.set(None));
-                let lost = self.kept.is_lost();
-                let failed = lost.then(|| FailedAttempt::cut_off("the body is a stream"));
-                return Err(Begun::Made(first.end(failed)));
+                return Err(Begun::Made(first.end(self.cut_off())));
             }
         };
         let hops = sending.as_pin_mut().and_then(TaskLocalFuture::take_value);
@@ -185,7 +190,17 @@ impl<'a> Sender<'a> {
                 self.check(result, sending.take_value())
             })
         };
-        http_retry::run(self.retry, &self.call, made, address, &|| (), attempt).await
+        let cut_off = || self.cut_off();
+        http_retry::run(
+            self.retry,
+            &self.call,
+            made,
+            cut_off,
+            address,
+            &|| (),
+            attempt,
+        )
+        .await
     }
 
     /// Classifies the result of an attempt.

@@ -249,6 +249,7 @@ impl<S, B: Body> Attempts<S, B> {
     {
         let attempts = &self;
         let _unpaused = attempts.replay.unpaused();
+        let cut_off = || attempts.cut_off();
         let abandon = || attempts.replay.abandon();
         let address = || address(&attempts.uri);
         let send = |mark| {
@@ -258,7 +259,7 @@ impl<S, B: Body> Attempts<S, B> {
             Some(async move { attempts.check(calling.await) })
         };
         let (retry, call) = (&attempts.shared.retry, &attempts.call);
-        let result = http_retry::run(retry, call, made, address, &abandon, send).await;
+        let result = http_retry::run(retry, call, made, cut_off, address, &abandon, send).await;
         match result.as_ref().map(Response::version) {
             // A paused upload would keep a stream open. The server controls the upload.
             Ok(Version::HTTP_2) => attempts.replay.resume(),

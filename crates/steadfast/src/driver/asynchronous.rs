@@ -40,12 +40,14 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     }
 
     /// Makes the call like [`run`](Self::run). If its first attempt was made already, it
-    /// begins with the error of that attempt; `None` if its time was over. See
+    /// begins with the error of that attempt; `None` if its time was over. `cut_off` returns
+    /// the error of an attempt whose time is over, if the operation knows one. See
     /// [`first_try`](crate::first_try).
     #[doc(hidden)]
     pub fn run_after<T, E, F, Fut>(
         self,
         made: Option<(FirstTry, Option<E>)>,
+        cut_off: impl Fn() -> Option<E>,
         operation: F,
     ) -> impl Future<Output = Result<T, Error<E>>>
     where
@@ -54,7 +56,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
         Fut: Future<Output = Result<T, E>>,
     {
         let make = |operation: &mut F, attempt| operation(attempt);
-        self.drive(made, operation, make)
+        self.drive(MadeElsewhere { made, cut_off }, operation, make)
     }
 
     /// Makes the call like [`run`](Self::run), and lends `state` to each attempt: a
@@ -128,7 +130,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                     outcome.map_err(Ended::Failed)
                 } else {
                     let left = || self.left(self.request(started));
-                    end(until(future, &mut watch, &self.world, left).await)
+                    end(until(future, &mut watch, &self.world, left).await, &made)
                 };
                 match outcome {
                     Ok(value) => {
@@ -159,7 +161,7 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                         outcome.map_err(Ended::Failed)
                     } else {
                         let left = || self.left(self.request(started));
-                        end(until(future, &mut watch, &self.world, left).await)
+                        end(until(future, &mut watch, &self.world, left).await, &made)
                     }
                 };
                 ended = match outcome {
@@ -287,10 +289,10 @@ enum Ended<E> {
 }
 
 /// Returns the end of an attempt unless it succeeded.
-fn end<T, E>(outcome: Option<Result<T, E>>) -> Result<T, Ended<E>> {
+fn end<T, E>(outcome: Option<Result<T, E>>, made: &impl Made<E>) -> Result<T, Ended<E>> {
     match outcome {
         Some(outcome) => outcome.map_err(Ended::Failed),
-        None => Err(Ended::CutOff),
+        None => Err(made.cut_off().map_or(Ended::CutOff, Ended::Failed)),
     }
 }
 
@@ -303,6 +305,9 @@ pub(super) trait Made<E> {
     /// Takes the attempt and its error; no error if its time was over.
     // Takes a reference: to move the value would add a flag to the future.
     fn take(&mut self) -> Option<(FirstTry, Option<E>)>;
+
+    /// Returns the error of an attempt whose time is over, if the operation knows one.
+    fn cut_off(&self) -> Option<E>;
 }
 
 /// The call makes its first attempt.
@@ -318,16 +323,30 @@ impl<E> Made<E> for NotMade {
     fn take(&mut self) -> Option<(FirstTry, Option<E>)> {
         None
     }
+
+    #[inline(always)]
+    fn cut_off(&self) -> Option<E> {
+        None
+    }
 }
 
-impl<E> Made<E> for Option<(FirstTry, Option<E>)> {
+struct MadeElsewhere<E, F> {
+    made: Option<(FirstTry, Option<E>)>,
+    cut_off: F,
+}
+
+impl<E, F: Fn() -> Option<E>> Made<E> for MadeElsewhere<E, F> {
     fn started(&self, world: &impl World) -> Instant {
-        let started = self.as_ref().and_then(|(made, _)| made.started());
+        let started = self.made.as_ref().and_then(|(made, _)| made.started());
         started.unwrap_or_else(|| world.now())
     }
 
-    fn take(&mut self) -> Self {
-        Option::take(self)
+    fn take(&mut self) -> Option<(FirstTry, Option<E>)> {
+        self.made.take()
+    }
+
+    fn cut_off(&self) -> Option<E> {
+        (self.cut_off)()
     }
 }
 
