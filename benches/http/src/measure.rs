@@ -1,4 +1,4 @@
-//! Measures wall time and processor time of network calls.
+//! Measures the processor time of network calls.
 //!
 //! Most of a call over loopback is waiting for the other side, and on a machine
 //! that does other things as well that varies by more than a layer costs. The
@@ -13,14 +13,8 @@ use crate::groups::Contender;
 
 const BATCH: Duration = Duration::from_millis(2);
 
-/// What a call takes, in nanoseconds.
-#[derive(Clone, Copy)]
-pub(crate) struct Cost {
-    pub(crate) wall: f64,
-    pub(crate) processor: f64,
-}
-
-pub(crate) fn side_by_side(contenders: &[Contender<'_>], rounds: usize) -> Vec<Cost> {
+/// Returns the nanoseconds that a call of each contender takes.
+pub(crate) fn side_by_side(contenders: &[Contender<'_>], rounds: usize) -> Vec<f64> {
     let calls: Vec<u64> = contenders.iter().map(calibrate).collect();
     let mut samples = vec![Vec::with_capacity(rounds); contenders.len()];
     for round in 0..rounds {
@@ -30,14 +24,7 @@ pub(crate) fn side_by_side(contenders: &[Contender<'_>], rounds: usize) -> Vec<C
             samples[who].push(batch(&contenders[who], calls[who]));
         }
     }
-    let of = |samples: &Vec<Cost>, of: fn(&Cost) -> f64| median(samples.iter().map(of).collect());
-    samples
-        .iter()
-        .map(|samples| Cost {
-            wall: of(samples, |cost| cost.wall),
-            processor: of(samples, |cost| cost.processor),
-        })
-        .collect()
+    samples.into_iter().map(median).collect()
 }
 
 fn calibrate(contender: &Contender<'_>) -> u64 {
@@ -52,14 +39,10 @@ fn calibrate(contender: &Contender<'_>) -> u64 {
     }
 }
 
-fn batch(contender: &Contender<'_>, calls: u64) -> Cost {
-    let (began, before) = (Instant::now(), processor());
+fn batch(contender: &Contender<'_>, calls: u64) -> f64 {
+    let before = processor();
     (contender.calls)(calls);
-    let per_call = |time: Duration| time.as_nanos() as f64 / calls as f64;
-    Cost {
-        processor: per_call(processor() - before),
-        wall: per_call(began.elapsed()),
-    }
+    (processor() - before).as_nanos() as f64 / calls as f64
 }
 
 /// The time that this thread was given.
