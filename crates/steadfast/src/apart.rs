@@ -1,4 +1,4 @@
-//! Futures that are apart from the call around them.
+//! Isolates futures from the call around them.
 //!
 //! A call knows by its thread that it is inside an attempt of another one (see `nested`). A
 //! client has calls of its own, such as dials in the background. They are not the user's
@@ -32,8 +32,8 @@ impl<F: Future> Future for Apart<F> {
 }
 
 impl<F> Drop for Apart<F> {
-    /// Drops the future outside, too: a call around it would notice that a retried call is
-    /// dropped.
+    /// Isolates the drop too: otherwise the outer call would count a dropped inner call as
+    /// failed.
     fn drop(&mut self) {
         outside(|| self.0 = None);
     }

@@ -3,7 +3,8 @@
 //! Three attempts of an inner call in each of three attempts of an outer one would make
 //! nine. So only one of the two retries. Inside a first attempt it is the inner call. If
 //! it was retried and did not succeed, the outer call is not retried, whatever its
-//! classifier says. Inside a retry it is the outer call: the inner one makes one attempt.
+//! classifier says. Inside a retry it is the outer call: the inner one makes one attempt, and waits
+//! only for its own client.
 //!
 //! Both know of each other by the thread that polls them. So a task that an attempt spawns
 //! is not inside it, unless the attempt runs that task itself, as `block_on` and a `LocalSet`

@@ -29,9 +29,9 @@ pub(crate) struct Limit {
 
 pub(crate) const LIMITS: [Limit; 10] = [
     first_try(BEST_EFFORT, 120.0, 110.0, 0.0),
-    first_try(STANDARD, 120.0, 122.0, 0.0),
+    first_try(STANDARD, 120.0, 123.0, 0.0),
     first_try(STANDARD_DYN, 170.0, 132.0, 0.0),
-    first_try(STANDARD_DEADLINE, 130.0, 124.0, 1.0),
+    first_try(STANDARD_DEADLINE, 130.0, 125.0, 1.0),
     first_try(FLEET, 180.0, 152.0, 0.0),
     one_failure(BEST_EFFORT, 350.0, 452.0),
     one_failure(STANDARD, 350.0, 616.0),

@@ -171,7 +171,7 @@ async fn a_client_that_reads_late_gets_every_response() {
                 Decoded::Frame(frame) if frame.opcode() == Opcode::Get => {
                     assert_eq!(frame.value(), large);
                     answers.push(frame.opaque());
-                    // The node fills the sockets again while nobody reads.
+                    // Meanwhile the node fills the sockets again.
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }
                 Decoded::Frame(frame) => assert!(frame.is_success(), "{frame:?}"),

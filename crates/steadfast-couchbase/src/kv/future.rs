@@ -5,8 +5,8 @@
 //! not succeed, the request continues as [`Orchestrated`].
 //!
 //! ```text
-//!   Direct ── the first attempt succeeds ──▶ still Direct; another poll panics
-//!     │
+//!   Direct ── success at the first attempt ──▶ still Direct; another poll panics
+//!     │  └─── an invalid request ──▶ an error, and still Direct
 //!     │ anything else
 //!     ▼
 //!   Orchestrated ── success ──▶ still Orchestrated; another poll panics

@@ -46,7 +46,7 @@ impl Finished {
         self.ended.saturating_duration_since(self.started)
     }
 
-    /// Returns whether it took at least so long.
+    /// Returns whether the request took at least `threshold`.
     #[inline]
     pub(crate) fn took(&self, threshold: Duration) -> bool {
         let reached = self.started.checked_add(threshold);

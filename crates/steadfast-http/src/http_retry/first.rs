@@ -30,7 +30,7 @@ pub(crate) struct FirstAttempt {
 /// A first attempt that did not succeed.
 pub(crate) struct MadeAttempt<R, E> {
     pub(super) first: FirstTry,
-    /// None if its time was over.
+    /// None if its time was over, and the engine makes the failure.
     pub(super) failed: Option<FailedAttempt<R, E>>,
 }
 

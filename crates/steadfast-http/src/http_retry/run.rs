@@ -254,7 +254,7 @@ where
             || cut_off().map(keep),
             |attempt| {
                 let sending = Sending::new(place, send(attempt.into()));
-                // A result is that of the last attempt, and not of an earlier one.
+                // Drops the result of the attempt before.
                 drop(lock(last).take());
                 async move {
                     match sending.await {
@@ -317,9 +317,9 @@ impl<F> Drop for Sending<'_, '_, F> {
     }
 }
 
-/// Ignores poison: the result is replaced as a whole.
-fn lock<T>(last: &Mutex<T>) -> MutexGuard<'_, T> {
-    last.lock().unwrap_or_else(PoisonError::into_inner)
+/// Ignores poison: results and attempts are replaced as a whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Fails a request that cannot be attempted. `retry` must not retry.

@@ -248,7 +248,7 @@ impl<S, B: Body> Attempts<S, B> {
         R: Send,
     {
         let attempts = &self;
-        let _unpaused = attempts.replay.unpaused();
+        let _ends_pause = attempts.replay.ends_pause();
         let cut_off = || attempts.cut_off();
         let abandon = || attempts.replay.abandon();
         let address = || address(&attempts.uri);

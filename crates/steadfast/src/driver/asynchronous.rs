@@ -122,12 +122,12 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
             let started = self.call.timeout.map(|_| made.started(&self));
             let mut watch = Watch::begin();
             // Not a `match`: its operand would be kept across the awaits. The same below.
-            let mut ended = if let Some(ended) = self.begin(&mut made, &mut watch) {
-                ended
+            let mut handover = if let Some(handover) = self.begin(&mut made, &mut watch) {
+                handover
             } else {
                 let mut future = pin!(operation(state.borrow_mut(), self.first_attempt()));
                 let outcome = if let Poll::Ready(outcome) = once(future.as_mut()).await {
-                    outcome.map_err(Ended::Failed)
+                    outcome.map_err(Handover::Failed)
                 } else {
                     let left = || self.left(self.request(started));
                     end(until(future, &mut watch, &self.world, left).await, &made)
@@ -137,16 +137,16 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                         self.strategy.record_first_success();
                         return Ok(value);
                     }
-                    Err(ended) => ended,
+                    Err(handover) => handover,
                 }
             };
-            let mut request = self.orchestrate(started, &ended);
+            let mut request = self.orchestrate(started, &handover);
             if watch.found() {
                 request.leave_retries();
             }
             let mut last = None;
             loop {
-                if let Some(step) = self.handle_end(ended, &mut request, &mut last)
+                if let Some(step) = self.handle_end(handover, &mut request, &mut last)
                     && !self.reach_attempt(&mut request, started, step).await
                 {
                     return Err(Error::new(request.take_report(), last.take()));
@@ -158,18 +158,18 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                 let outcome = {
                     let mut future = pin!(operation(state.borrow_mut(), attempt));
                     if let Poll::Ready(outcome) = watch.once(future.as_mut()).await {
-                        outcome.map_err(Ended::Failed)
+                        outcome.map_err(Handover::Failed)
                     } else {
                         let left = || self.left(self.request(started));
                         end(until(future, &mut watch, &self.world, left).await, &made)
                     }
                 };
-                ended = match outcome {
+                handover = match outcome {
                     Ok(value) => {
                         request.handle_success(&self);
                         return Ok(value);
                     }
-                    Err(ended) => ended,
+                    Err(handover) => handover,
                 };
                 if watch.is_idle_retry() {
                     request.handle_idle_attempt();
@@ -184,15 +184,15 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     /// Begins the call. Returns `None` if its first attempt is to be made now, without an
     /// orchestrator: there is time for it, and the strategy admits it without a token.
     #[inline(always)]
-    fn begin<E>(&self, made: &mut impl Made<E>, watch: &mut Watch) -> Option<Ended<E>> {
+    fn begin<E>(&self, made: &mut impl Made<E>, watch: &mut Watch) -> Option<Handover<E>> {
         match made.take() {
             Some((made, error)) => {
                 watch.note(made.has_lost_calls());
-                Some(error.map_or(Ended::CutOff, Ended::Failed))
+                Some(error.map_or(Handover::CutOff, Handover::Failed))
             }
-            None if self.call.has_no_time() => Some(Ended::NotBegun),
+            None if self.call.has_no_time() => Some(Handover::NotStarted),
             None if self.strategy.admits_without_token() => None,
-            None => Some(Ended::NotBegun),
+            None => Some(Handover::NotStarted),
         }
     }
 
@@ -201,14 +201,14 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     fn orchestrate<E>(
         &self,
         started: Option<Instant>,
-        ended: &Ended<E>,
+        handover: &Handover<E>,
     ) -> Orchestrator<&S, &Call> {
         let (strategy, call) = (&self.strategy, &self.call);
-        match ended {
-            Ended::Failed(_) | Ended::CutOff => {
+        match handover {
+            Handover::Failed(_) | Handover::CutOff => {
                 Orchestrator::in_first_attempt(strategy, call, started, self)
             }
-            Ended::NotBegun => Orchestrator::started_at(strategy, call, started),
+            Handover::NotStarted => Orchestrator::started_at(strategy, call, started),
         }
     }
 
@@ -216,22 +216,22 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     #[inline]
     fn handle_end<E>(
         &self,
-        ended: Ended<E>,
+        handover: Handover<E>,
         request: &mut Orchestrator<&S, &Call>,
         last: &mut Option<E>,
     ) -> Option<Step>
     where
         C: Classifier<E>,
     {
-        let step = match ended {
-            Ended::Failed(error) => {
+        let step = match handover {
+            Handover::Failed(error) => {
                 handle_error(request, &self.classifier, last.insert(error), self)
             }
-            Ended::CutOff => {
+            Handover::CutOff => {
                 *last = None;
                 request.handle_attempt_timeout(self)
             }
-            Ended::NotBegun => request.begin(self),
+            Handover::NotStarted => request.begin(self),
         };
         match step {
             Step::Attempt => None,
@@ -278,21 +278,21 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     }
 }
 
-/// The state of a call that the orchestrator continues.
-enum Ended<E> {
+/// What the orchestrator continues with.
+enum Handover<E> {
     /// The attempt failed with this error.
     Failed(E),
     /// The attempt timed out.
     CutOff,
     /// There was no attempt yet. The strategy has to be asked for it, or there is no time.
-    NotBegun,
+    NotStarted,
 }
 
-/// Returns the end of an attempt unless it succeeded.
-fn end<T, E>(outcome: Option<Result<T, E>>, made: &impl Made<E>) -> Result<T, Ended<E>> {
+/// Returns the result of an attempt, or what the orchestrator continues with.
+fn end<T, E>(outcome: Option<Result<T, E>>, made: &impl Made<E>) -> Result<T, Handover<E>> {
     match outcome {
-        Some(outcome) => outcome.map_err(Ended::Failed),
-        None => Err(made.cut_off().map_or(Ended::CutOff, Ended::Failed)),
+        Some(outcome) => outcome.map_err(Handover::Failed),
+        None => Err(made.cut_off().map_or(Handover::CutOff, Handover::Failed)),
     }
 }
 
@@ -330,6 +330,7 @@ impl<E> Made<E> for NotMade {
     }
 }
 
+/// Another crate makes the first attempt, if it needs no token.
 struct MadeElsewhere<E, F> {
     made: Option<(FirstTry, Option<E>)>,
     cut_off: F,

@@ -203,8 +203,9 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
 
     /// Starts the request. Without an initial token there is one attempt and no retry
     /// ([D38](crate::decisions#d38)). If the strategy sheds the request, there is no attempt
-    /// ([D41](crate::decisions#d41)). Inside a retry of another call, which makes the retries,
-    /// a request makes one attempt.
+    /// ([D41](crate::decisions#d41)). Inside a retry of another call, the outer call makes the
+    /// retries. This request is then retried only for reasons that are always retried, and to
+    /// wait for its own client ([`Reason::waiting_locally`](crate::Reason::waiting_locally)).
     #[inline]
     pub fn begin(&mut self, world: &dyn World) -> Step {
         if self.phase != Phase::New {
@@ -301,8 +302,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         self.record_failure(failure, world);
         let out_of_time = self.progress.left == Some(0);
         if timeout && out_of_time {
-            // It is the deadline that ended the attempt, whatever the law would
-            // have said to another one.
+            // The deadline ended the attempt. Reports that, even if the law forbids a retry too.
             return self.refuse_unasked(Refusal::new(Cause::Deadline), world);
         }
         let grounds = match lawful(&self.request(), self.failure()) {

@@ -60,8 +60,8 @@ impl Reason {
     }
 
     /// States that the strategy is not to be asked: the request is retried by
-    /// the controlled backoff until its deadline (RFC 0049, "Retry Orchestration"). Such
-    /// a response means that nothing was applied.
+    /// the controlled backoff until its deadline (RFC 0049, "Retry Orchestration"). A
+    /// response with this reason means that nothing was applied.
     pub const fn always_retried(mut self) -> Self {
         self.always_retry = true;
         self.allows_non_idempotent_retry = true;
@@ -75,8 +75,8 @@ impl Reason {
         self
     }
 
-    /// States that a retry for this reason waits for something in this process, such as a
-    /// connection that the client opens in the background. Nothing was sent and the wait
+    /// States that a retry for this reason waits for something that the client fetches in the
+    /// background, such as a connection or a cluster config. Nothing was sent and the wait
     /// sends nothing, so it is also allowed inside a retry of another call.
     pub const fn waiting_locally(mut self) -> Self {
         self.local_wait = true;
@@ -98,7 +98,7 @@ impl Reason {
         self.always_retry
     }
 
-    /// Returns whether a retry waits for something in this process.
+    /// Returns whether a retry waits for something that the client fetches in the background.
     pub const fn is_local_wait(&self) -> bool {
         self.local_wait
     }
@@ -111,8 +111,7 @@ impl Reason {
 
 impl PartialEq for Reason {
     fn eq(&self, other: &Self) -> bool {
-        // Statics have one address each, so the comparison of names is for the
-        // rare reason that somebody declared as a `const`.
+        // The same static is equal without a look at the names.
         std::ptr::eq(self, other) || self.name == other.name
     }
 }

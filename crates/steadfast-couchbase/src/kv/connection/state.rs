@@ -53,7 +53,7 @@ pub(super) struct State {
     handing: u64,
     /// Parts of the stream that must not be sent, in order.
     cuts: Vec<(u64, u64)>,
-    /// The number of operations that ended without a response, which may still come.
+    /// The number of operations whose reply is [`Reply::Unwanted`].
     unanswered: usize,
     pub(super) slots: SlotQueue,
     /// A lower bound of all deadlines.
@@ -83,13 +83,13 @@ struct PendingOperation {
 enum Reply {
     /// Not received yet. The waker is the caller's, once it waits.
     Awaited(Option<Waker>),
-    /// Done, for the caller to fetch. No response may come any more.
+    /// Done, until the caller fetches the result. Another response breaks the protocol.
     Done(Result<Frame, NoResponse>),
     /// Timed out, for the caller to notice. The response may still come, so the index stays
     /// reserved for it.
     Late(NoResponse),
-    /// Not received yet, and the caller is gone: its deadline has passed, or it was
-    /// dropped before that.
+    /// Not received yet, and the caller is gone: it has seen its timeout, or it was dropped.
+    /// `overdue` says whether the deadline has passed.
     Unwanted { overdue: bool },
     /// Not received yet. The connection's own probe, which no caller waits for.
     Probe,
@@ -224,7 +224,7 @@ impl State {
         if entry.key() > INDEX_MASK as usize {
             return Err(SubmitError::Full);
         }
-        // The generation makes a duplicate response one to an unknown opaque.
+        // The generation changes the opaque, so a duplicate response matches no operation.
         self.generation = self.generation.wrapping_add(1);
         let opaque = entry.key() as u32 | self.generation << INDEX_BITS;
         let start = self.out_start + self.out.len() as u64;
@@ -318,8 +318,8 @@ impl State {
         let Some(operation) = self.operations.get_mut(index) else {
             return Delivered::Unknown;
         };
-        // A response to a request that was not sent completely is none: the request could
-        // still be applied, after a retry.
+        // Rejects a response to a request that was not sent completely: the request could still
+        // be applied, after a retry.
         if operation.opaque != frame.opaque()
             || operation.opcode.code() != frame.header().opcode
             || operation.end > self.handed

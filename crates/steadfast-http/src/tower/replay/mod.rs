@@ -69,8 +69,8 @@ pub(super) enum Lost {
 }
 
 impl Lost {
-    /// Removes the proof that nothing was sent from a failure that may be the body's own. The
-    /// source of a body may be a request that got no connection.
+    /// Treats a failure that was not sent as in flight if the body failed. The error may be that
+    /// of the body's source, for example of a request that got no connection.
     pub(super) fn weaken(self, mut failure: Failure) -> Failure {
         if self == Self::Failed && failure.stage == Stage::NotSent {
             failure.stage = Stage::InFlight;
@@ -114,7 +114,7 @@ impl KeptFrames {
 pub enum ReplayError<E> {
     /// The body's own error.
     Body(E),
-    /// A later attempt reads the body now. Only an abandoned attempt sees this.
+    /// The attempt may not read on: another one follows, or the request was dropped.
     Superseded,
     /// The attempt failed before its body was sent, and no other follows. Only the connection
     /// sees this, after the response was returned.
@@ -216,8 +216,8 @@ impl<B: Body> Replay<B> {
     }
 
     /// Returns a guard that ends a paused upload when it is dropped, unless a sleep ends it.
-    pub(super) const fn unpaused(&self) -> Unpaused<'_, B> {
-        Unpaused(self)
+    pub(super) const fn ends_pause(&self) -> EndsPause<'_, B> {
+        EndsPause(self)
     }
 
     /// Ends the upload of an attempt that will be followed by another. Its connection
@@ -235,9 +235,9 @@ impl<B: Body> Replay<B> {
 }
 
 /// Ends a paused upload when its request is dropped. Its connection would wait forever.
-pub(super) struct Unpaused<'a, B>(&'a Replay<B>);
+pub(super) struct EndsPause<'a, B>(&'a Replay<B>);
 
-impl<B> Drop for Unpaused<'_, B> {
+impl<B> Drop for EndsPause<'_, B> {
     fn drop(&mut self) {
         if let Some(state) = &self.0.state {
             let mut shared = state.lock();
