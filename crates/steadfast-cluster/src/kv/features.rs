@@ -28,4 +28,5 @@ pub(crate) const OFFERED: &[Feature] = &[
     Feature::DedupeNotMyVbucketClustermap,
     Feature::ClustermapChangeNotificationBrief,
     Feature::SubdocAllowsAccessOnMultipleXattrKeys,
+    Feature::SubdocBinaryXattr,
 ];

@@ -40,6 +40,9 @@ async fn hello_grants_offered_features_unless_they_are_withheld() {
         client.hello(&asked).await,
         [Feature::Json, Feature::Collections]
     );
+    // The bucket's capabilities announce it, and SDKs refuse binary transactions without it.
+    let binary = [Feature::SubdocBinaryXattr];
+    assert_eq!(client.hello(&binary).await, binary);
     cluster.withhold_feature(Feature::Collections, true);
     assert_eq!(client.hello(&asked).await, [Feature::Json]);
     cluster.withhold_feature(Feature::Collections, false);
