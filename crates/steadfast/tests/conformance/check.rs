@@ -1,39 +1,51 @@
-//! The checks of the page.
+//! The checks of the rows and of the page.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
-use crate::page::{Counts, Page, Row, decisions, mentioned};
-use crate::pin;
+use toml::Table;
 
-/// The documents by their names in the summary, with what their ids begin with.
-const DOCUMENTS: [(&str, &str); 5] = [
-    ("RFC 0049 rev 16", "0049-"),
-    ("RFC 0005", "0005-"),
-    ("RFC 0013", "0013-"),
-    ("Smithy client guidance", "smithy-"),
-    ("Decisions of this project", "ours-"),
-];
+use crate::pin::{self, Level};
+use crate::rows::{DOCUMENTS, Row, decisions, mentioned, parse, summary};
 
 /// A reason of fewer words explains nothing.
 const WORDS_OF_A_REASON: usize = 4;
 
 /// Everything that is wrong, each in one line that names the row.
-pub(crate) fn problems(page: &str, decided: &str, root: &Path) -> Vec<String> {
-    let page = Page::parse(page);
-    let defined = decisions(decided);
-    let mut problems = page.problems;
-    problems.extend(numbering_of_decisions(&defined));
-    problems.extend(ids(&page.rows));
-    for row in &page.rows {
+///
+/// The texts are those of `docs/conformance/*.toml`, in the order of [`DOCUMENTS`], of
+/// `docs/conformance.md`, of `docs/decisions.md` and of `.ci/bugs/*.toml`.
+pub(crate) fn problems(
+    documents: &[String],
+    page: &str,
+    decided: &str,
+    bugs: &str,
+    root: &Path,
+) -> Vec<String> {
+    let (mut problems, mut all) = (Vec::new(), Vec::new());
+    for ((document, _), text) in DOCUMENTS.iter().zip(documents) {
+        let (rows, found) = parse(document, text);
+        problems.extend(found);
+        problems.extend(ids(document, &rows));
+        all.extend(rows);
+    }
+    let bugs: Table = bugs.parse().unwrap_or_else(|error| {
+        problems.push(format!(".ci/bugs: {error}"));
+        Table::new()
+    });
+    for row in &all {
         let found = state(row)
+            .into_iter()
             .chain(places(row, root))
             .chain(pins(row, root))
-            .chain(level(row));
+            .chain(change(row, &bugs, root));
         problems.extend(found.map(|problem| format!("{}: {problem}", row.id)));
     }
-    problems.extend(mentions(&page.rows, &defined));
-    problems.extend(counts(&page.rows, &page.counts));
+    let defined = decisions(decided);
+    problems.extend(numbering_of_decisions(&defined));
+    problems.extend(mentions(&all, &defined));
+    problems.extend(counts(&all, &summary(page)));
     problems
 }
 
@@ -44,74 +56,85 @@ fn numbering_of_decisions(defined: &[u32]) -> Option<String> {
     ))
 }
 
-/// Ids are unique, belong to a document, and are numbered without holes, so
-/// that a row cannot get lost unnoticed.
-fn ids(rows: &[Row]) -> Vec<String> {
-    let mut problems = Vec::new();
-    let mut seen = BTreeSet::new();
-    let mut last: BTreeMap<&str, u32> = BTreeMap::new();
+/// Ids belong to their document and are numbered without holes, so that a row cannot get lost
+/// unnoticed. That they are unique, the parser checks.
+fn ids(document: &str, rows: &[Row]) -> Vec<String> {
+    let (mut problems, mut last) = (Vec::new(), ("", 0));
     for Row { id, .. } in rows {
-        if !DOCUMENTS.iter().any(|(_, prefix)| id.starts_with(prefix)) {
-            problems.push(format!("{id}: belongs to no document"));
+        let (group, number) = id.rsplit_once('-').unwrap_or((id, ""));
+        if group.split('-').next() != Some(document) {
+            problems.push(format!("{id}: does not belong to {document}.toml"));
             continue;
         }
-        if !seen.insert(id) {
-            problems.push(format!("{id}: this id is used twice"));
-            continue;
+        let expected = if last.0 == group { last.1 + 1 } else { 1 };
+        if number.parse() != Ok(expected) {
+            problems.push(format!("{id}: expected {group}-{expected} here"));
         }
-        let (group, number) = id.rsplit_once('-').expect("a prefix ends in a hyphen");
-        let expected = last.get(group).copied().unwrap_or(0) + 1;
-        match number.parse::<u32>() {
-            Ok(number) if number == expected => {}
-            Ok(_) | Err(_) => problems.push(format!("{id}: expected {group}-{expected} here")),
-        }
-        last.insert(group, expected);
+        last = (group, expected);
     }
     problems
 }
 
-fn state(row: &Row) -> impl Iterator<Item = String> {
-    let problem = match (row.state.as_str(), row.state.strip_prefix("gap: ")) {
-        ("done", _) if row.pins.is_empty() => Some("done, but no test pins it".to_owned()),
-        ("done", _) if row.places.is_empty() => {
-            Some("done, but no source file is named".to_owned())
+fn state(row: &Row) -> Option<String> {
+    match &row.gap {
+        _ if row.says.is_empty() => Some("says nothing".to_owned()),
+        Some(why) => {
+            too_short(why).then(|| format!("a gap says why, in {WORDS_OF_A_REASON} words"))
         }
-        ("done", _) => None,
-        (_, Some(why)) if why.split_whitespace().count() >= WORDS_OF_A_REASON => None,
-        (_, Some(why)) => Some(format!(
-            "a gap says why, in {WORDS_OF_A_REASON} words or more: {why:?}"
-        )),
-        (other, None) => Some(format!(
-            "its state is {other:?}, neither `done` nor `gap: …`"
-        )),
-    };
-    problem.into_iter()
+        None if row.tests.is_empty() => Some("done, but no test pins it".to_owned()),
+        None if row.code.is_empty() => Some("done, but no source file is named".to_owned()),
+        None => None,
+    }
+}
+
+fn too_short(why: &str) -> bool {
+    why.split_whitespace().count() < WORDS_OF_A_REASON
 }
 
 fn places<'a>(row: &'a Row, root: &'a Path) -> impl Iterator<Item = String> + 'a {
-    let missing = row.places.iter().filter(|place| !root.join(place).exists());
+    let missing = row.code.iter().filter(|place| !root.join(place).exists());
     missing.map(|place| format!("{place} does not exist"))
 }
 
 fn pins<'a>(row: &'a Row, root: &'a Path) -> impl Iterator<Item = String> + 'a {
-    row.pins
+    row.tests
         .iter()
         .filter_map(|pin| pin::exists(root, pin).err())
 }
 
-/// A row says the widest level among its tests.
-fn level(row: &Row) -> Option<String> {
-    let right = row.pins.iter().map(|pin| pin::level(pin)).max();
-    let right = right.map_or("", pin::Level::name);
-    (row.level != right).then(|| format!("its level is {right:?}, not {:?}", row.level))
+/// The change that a test of the row notices can still be made, and is one of its tests'.
+fn change(row: &Row, bugs: &Table, root: &Path) -> Option<String> {
+    if let Some(bug) = &row.bug {
+        let Some(check) = bugs.get(bug).and_then(|bug| bug.get("check")?.as_str()) else {
+            return Some(format!("there is no bug {bug:?}"));
+        };
+        let test = check.rsplit(['#', ':', ' ']).next().unwrap_or_default();
+        let noticed = row
+            .tests
+            .iter()
+            .any(|pin| pin.ends_with(&format!("#{test}")));
+        return (!noticed).then(|| format!("no test of this row notices {bug:?}, but {test}"));
+    }
+    if let Some(why) = &row.no_change {
+        return too_short(why).then(|| format!("no_change says why, in {WORDS_OF_A_REASON} words"));
+    }
+    match &row.change[..] {
+        [] => None,
+        [file, old, new] => {
+            let found = fs::read_to_string(root.join(file)).unwrap_or_default();
+            let times = found.matches(old.as_str()).count();
+            (times != 1 || old == new)
+                .then(|| format!("{file} has {times} times {old:?}, not once"))
+        }
+        _ => Some("a change is a file, an old text and a new one".to_owned()),
+    }
 }
 
 /// Rows mention decisions that exist, and every decision has its row.
 fn mentions(rows: &[Row], defined: &[u32]) -> Vec<String> {
-    let mut problems = Vec::new();
-    let mut seen = BTreeSet::new();
+    let (mut problems, mut seen) = (Vec::new(), BTreeSet::new());
     for row in rows {
-        for number in mentioned(&row.words) {
+        for number in mentioned(&format!("{} {}", row.says, row.decisions.join(" "))) {
             seen.insert(number);
             if !defined.contains(&number) {
                 problems.push(format!("{}: there is no decision D{number}", row.id));
@@ -123,26 +146,36 @@ fn mentions(rows: &[Row], defined: &[u32]) -> Vec<String> {
     problems
 }
 
-fn counts(rows: &[Row], given: &[Counts]) -> Vec<String> {
-    let documents = DOCUMENTS.into_iter().chain([("all", "")]);
+fn counts(rows: &[Row], given: &[(&str, String)]) -> Vec<String> {
+    let documents = DOCUMENTS.into_iter().chain([("", "all")]);
     documents
-        .filter_map(|(document, prefix)| {
-            let right = count(rows, prefix);
-            let found = given.iter().find(|counts| counts.document == document);
-            let found = found.map_or("missing", |counts| counts.numbers.as_str());
+        .filter_map(|(document, name)| {
+            let right = count(rows, document);
+            let found = given.iter().find(|(given, _)| *given == name);
+            let found = found.map_or("missing", |(_, counts)| counts);
             (found != right)
-                .then(|| format!("summary of {document}: should be | {right} |, but is {found}"))
+                .then(|| format!("summary of {name}: should be | {right} |, but is {found}"))
         })
         .collect()
 }
 
-fn count(rows: &[Row], prefix: &str) -> String {
-    let rows = rows.iter().filter(|row| row.id.starts_with(prefix));
-    let (done, gaps): (Vec<&Row>, Vec<&Row>) = rows.partition(|row| row.state == "done");
-    format!(
-        "{} | {} | {}",
-        done.len(),
-        gaps.len(),
-        done.len() + gaps.len()
-    )
+/// Rows, gaps, rows by the widest level of their tests, and rows whose change is named.
+fn count(rows: &[Row], document: &str) -> String {
+    let rows: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row.id.starts_with(document))
+        .collect();
+    let number = |counted: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| counted(row)).count();
+    let at =
+        |level| number(&|row| row.tests.iter().map(|pin| pin::level(pin)).max() == Some(level));
+    [
+        rows.len(),
+        number(&|row| row.gap.is_some()),
+        at(Level::Unit),
+        at(Level::Socket),
+        at(Level::ForeignPeer),
+        number(&|row| row.bug.is_some() || !row.change.is_empty()),
+    ]
+    .map(|number| number.to_string())
+    .join(" | ")
 }

@@ -1,18 +1,20 @@
-//! Checks `docs/conformance.md`, and that every law has a test.
+//! Checks `docs/conformance.md` and the rows in `docs/conformance/`, and that every law has a
+//! test.
 //!
-//! The page names the test of each statement. These checks fail if a named file or test
-//! does not exist, if a count is wrong, or if no row mentions a decision. Each check is
-//! shown to fail below, on a small page with one error in it.
+//! A row names the tests of a statement, and a change that they notice. These checks fail if a
+//! named file, test or change does not exist, if a count is wrong, or if no row mentions a
+//! decision. Each check is shown to fail below, on two small documents with one error in them.
 
 mod check;
 mod laws;
-mod page;
 mod pin;
+mod rows;
 
 use std::fs;
 use std::path::Path;
 
 use check::problems;
+use rows::DOCUMENTS;
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -22,62 +24,88 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// The texts of all TOML files of a folder.
+fn read_all(folder: &str) -> String {
+    let entries = fs::read_dir(root().join(folder)).expect("the folder can be listed");
+    let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
+    let files = paths.filter(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "toml")
+    });
+    files
+        .map(|path| fs::read_to_string(path).expect("a readable file"))
+        .collect()
+}
+
 #[test]
-fn the_conformance_page_says_what_is_true() {
+fn the_conformance_rows_say_what_is_true() {
+    let documents = DOCUMENTS.map(|(name, _)| read(&format!("docs/conformance/{name}.toml")));
     let problems = problems(
+        &documents,
         &read("docs/conformance.md"),
         &read("docs/decisions.md"),
+        &read_all(".ci/bugs"),
         root(),
     );
     assert!(
         problems.is_empty(),
-        "{} problems in docs/conformance.md\n  {}",
+        "{} problems in docs/conformance.md and docs/conformance/\n  {}",
         problems.len(),
         problems.join("\n  ")
     );
 }
 
 const DECISIONS: &str = "| D1 | a | b |\n| D2 | c | d |\n";
-const TEST: &str = "`crates/steadfast/src/law.rs#an_error_that_says_no_beats_everything`";
+const BUGS: &str =
+    "[law-ignored]\ncheck = \"steadfast --lib law::an_error_that_says_no_beats_everything\"\n";
+const PAGE: &str = "
+| document | rows | gaps | unit | socket | foreign peer | change |
+|---|--:|--:|--:|--:|--:|--:|
+| RFC 0049 rev 16 | 2 | 1 | 1 | 0 | 0 | 1 |
+| RFC 0005 | 0 | 0 | 0 | 0 | 0 | 0 |
+| RFC 0013 | 0 | 0 | 0 | 0 | 0 | 0 |
+| Smithy client guidance | 1 | 0 | 1 | 0 | 0 | 1 |
+| Decisions of this project | 0 | 0 | 0 | 0 | 0 | 0 |
+| all | 3 | 1 | 2 | 0 | 0 | 2 |
+";
+const RFC: &str = r#"
+title = "RFC 0049"
 
-/// A page without problems, but for what `change` does to it.
-fn damaged(change: impl Fn(&str) -> String) -> Vec<String> {
-    let page = format!(
-        "# Conformance
+[0049-orch-1]
+says = "first"
+decisions = ["D1"]
+code = ["crates/steadfast/src/law.rs"]
+tests = ["crates/steadfast/src/law.rs#an_error_that_says_no_beats_everything"]
+bug = "law-ignored"
 
-## Summary
+[0049-orch-2]
+says = "second"
+decisions = ["D1", "D2"]
+gap = "the client is not built yet"
+"#;
+const SMITHY: &str = r#"
+title = "Smithy"
 
-| document | done | gap | rows |
-|---|---|---|---|
-| RFC 0049 rev 16 | 1 | 1 | 2 |
-| RFC 0005 | 0 | 0 | 0 |
-| RFC 0013 | 0 | 0 | 0 |
-| Smithy client guidance | 1 | 0 | 1 |
-| Decisions of this project | 0 | 0 | 0 |
-| all | 2 | 1 | 3 |
+[smithy-1]
+says = "third"
+code = ["crates/steadfast/src/strategy/token.rs"]
+tests = ["crates/steadfast/src/strategy/token.rs#example:RetryToken"]
+change = ["crates/steadfast/Cargo.toml", 'name = "steadfast"', 'name = "s"']
+"#;
 
-## RFC 0049
-
-| id | statement | decisions | where | tests | level | state |
-|---|---|---|---|---|---|---|
-| 0049-orch-1 | first | D1 | `crates/steadfast/src/law.rs` | {TEST} | unit | done |
-| 0049-orch-2 | second | D1, D2 | | | | gap: the client is not built yet |
-
-## Smithy
-
-| id | statement | decisions | where | tests | level | state |
-|---|---|---|---|---|---|---|
-| smithy-1 | third | | `crates/steadfast/src/strategy/token.rs` | `crates/steadfast/src/strategy/token.rs#example:RetryToken` | unit | done |
-"
-    );
-    problems(&change(&page), DECISIONS, root())
-}
-
-fn replaced(old: &'static str, new: &'static str) -> Vec<String> {
-    damaged(|page| {
-        assert!(page.contains(old), "{old:?} is not on the page");
-        page.replacen(old, new, 1)
-    })
+/// The problems of rows and a page without problems, but for what is replaced in one of them.
+fn replaced(old: &str, new: &str) -> Vec<String> {
+    let mut left = 1;
+    let mut replace = |text: &str| {
+        let times = text.matches(old).count().min(left);
+        left -= times;
+        text.replacen(old, new, times)
+    };
+    let empty = String::new;
+    let documents = [replace(RFC), empty(), empty(), replace(SMITHY), empty()];
+    let (page, bugs) = (replace(PAGE), replace(BUGS));
+    assert_eq!(left, 0, "{old:?} is nowhere");
+    problems(&documents, &page, DECISIONS, &bugs, root())
 }
 
 /// There is this one problem and no other.
@@ -95,11 +123,11 @@ fn among(problems: Vec<String>, words: &[&str]) {
 }
 
 #[test]
-fn an_intact_page_has_no_problems() {
+fn intact_rows_have_no_problems() {
     assert_eq!(replaced("first", "1st"), [""; 0]);
 }
 
-/// A test for each damaged page: what is replaced by what, and the words of the problem.
+/// A test for each damage: what is replaced by what, and the words of the problem.
 macro_rules! damage {
     ($($test:ident: $old:literal => $new:literal, $check:ident $words:tt;)*) => {$(
         #[test]
@@ -112,58 +140,62 @@ macro_rules! damage {
 damage! {
     a_test_that_does_not_exist_is_named_with_its_row:
         "an_error_that_says_no" => "an_error_that_says_yes",
-        only ["0049-orch-1", "an_error_that_says_yes", "no such test"];
+        among ["0049-orch-1", "an_error_that_says_yes", "no such test"];
     a_test_file_that_does_not_exist_is_named_with_its_row:
         "law.rs#" => "lore.rs#", only ["0049-orch-1", "lore.rs", "cannot be read"];
     a_function_that_is_no_test_pins_nothing:
         "#an_error_that_says_no_beats_everything" => "#lawful",
-        only ["0049-orch-1", "lawful", "not a test"];
+        among ["0049-orch-1", "lawful", "not a test"];
     a_doc_example_that_does_not_exist_is_named_with_its_row:
         "example:RetryToken" => "example:StrategyId", only ["smithy-1", "StrategyId", "no example"];
     a_source_path_that_does_not_exist_is_named_with_its_row:
-        "`crates/steadfast/src/law.rs` |" => "`crates/steadfast/src/lore.rs` |",
-        only ["0049-orch-1", "lore.rs", "does not exist"];
+        "law.rs\"]" => "lore.rs\"]", only ["0049-orch-1", "lore.rs", "does not exist"];
     an_id_that_is_used_twice_is_named:
-        "0049-orch-2" => "0049-orch-1", only ["0049-orch-1", "twice"];
+        "0049-orch-2" => "0049-orch-1", among ["0049.toml", "duplicate key"];
     a_hole_in_the_numbers_is_named:
         "0049-orch-2" => "0049-orch-3", only ["0049-orch-3", "0049-orch-2"];
-    an_id_of_no_document_is_named:
-        "| smithy-1 |" => "| smitty-1 |", among ["smitty-1", "no document"];
+    an_id_of_another_document_is_named:
+        "[smithy-1]" => "[smitty-1]", among ["smitty-1", "does not belong"];
     done_without_a_place_is_a_claim:
-        "`crates/steadfast/src/strategy/token.rs` |" => " |",
+        "code = [\"crates/steadfast/src/strategy/token.rs\"]\n" => "",
         only ["smithy-1", "done", "no source"];
-    a_level_that_no_test_of_the_row_has_is_named:
-        "| unit | done |\n| 0049-orch-2" => "| socket | done |\n| 0049-orch-2",
-        only ["0049-orch-1", "unit", "socket"];
+    done_without_a_test_is_a_claim:
+        "tests = [\"crates/steadfast/src/strategy/token.rs#example:RetryToken\"]\n" => "",
+        among ["smithy-1", "done", "no test"];
+    a_row_without_words_is_named:
+        "says = \"second\"\n" => "", only ["0049-orch-2", "says nothing"];
+    an_unknown_field_is_named_with_its_row:
+        "gap =" => "gab =", among ["0049-orch-2", "gab"];
+    a_field_of_the_wrong_type_is_named_with_its_row:
+        "[\"D1\"]" => "\"D1\"", among ["0049-orch-1", "decisions", "type"];
     a_gap_says_why:
-        "gap: the client is not built yet" => "gap: later", only ["0049-orch-2", "why"];
-    a_state_is_done_or_a_gap:
-        "| done |\n| 0049-orch-2" => "| nearly |\n| 0049-orch-2", among ["0049-orch-1", "nearly"];
-    a_row_with_a_cell_too_few_is_named_with_its_line:
-        "| second |" => "|", among ["line 19", "7 cells"];
+        "the client is not built yet" => "later", only ["0049-orch-2", "why"];
+    a_planted_bug_that_does_not_exist_is_named_with_its_row:
+        "law-ignored" => "law-forgotten", only ["0049-orch-1", "law-forgotten"];
+    a_planted_bug_that_another_test_notices_is_named_with_its_row:
+        "law::an_error_that_says_no_beats_everything" => "law::other",
+        only ["0049-orch-1", "law-ignored", "other"];
+    a_change_that_cannot_be_made_is_named_with_its_row:
+        "'name = \"steadfast\"'" => "'name = \"other\"'", only ["smithy-1", "0 times"];
+    a_change_in_a_text_that_is_there_twice_is_named_with_its_row:
+        "'name = \"steadfast\"'" => "'tokio'", only ["smithy-1", "not once"];
+    a_change_without_a_new_text_is_named_with_its_row:
+        ", 'name = \"s\"']" => "]", only ["smithy-1", "a new one"];
     a_count_that_is_wrong_is_put_right:
-        "| RFC 0049 rev 16 | 1 | 1 | 2 |" => "| RFC 0049 rev 16 | 2 | 0 | 2 |",
-        only ["RFC 0049 rev 16", "| 1 | 1 | 2 |"];
+        "| RFC 0049 rev 16 | 2 | 1 |" => "| RFC 0049 rev 16 | 2 | 0 |",
+        only ["RFC 0049 rev 16", "| 2 | 1 | 1 | 0 | 0 | 1 |"];
     a_document_without_counts_is_missed:
-        "| RFC 0005 | 0 | 0 | 0 |\n" => "", only ["RFC 0005", "| 0 | 0 | 0 |"];
+        "| RFC 0005 | 0 | 0 | 0 | 0 | 0 | 0 |\n" => "", only ["RFC 0005", "missing"];
     a_decision_that_does_not_exist_is_named_with_its_row:
-        "| D1, D2 |" => "| D1, D2, D3 |", only ["0049-orch-2", "D3"];
+        "\"D2\"]" => "\"D2\", \"D3\"]", only ["0049-orch-2", "D3"];
     a_decision_in_the_words_of_a_statement_must_exist_too:
-        "| third |" => "| third (D40) |", only ["smithy-1", "D40"];
+        "third" => "third (D40)", only ["smithy-1", "D40"];
     a_decision_that_no_row_mentions_is_named:
-        "| D1, D2 |" => "| D1 |", only ["D2", "no row mentions it"];
-}
-
-#[test]
-fn done_without_a_test_is_a_claim() {
-    among(
-        damaged(|page| page.replace(TEST, "")),
-        &["0049-orch-1", "done", "no test"],
-    );
+        ", \"D2\"]" => "]", only ["D2", "no row mentions it"];
 }
 
 #[test]
 fn a_hole_in_the_decisions_is_named() {
     let decisions = "| D1 | a | b |\n| D3 | c | d |\n";
-    among(problems("", decisions, root()), &["D2", "D3"]);
+    among(problems(&[], "", decisions, "", root()), &["D2", "D3"]);
 }

@@ -1,4 +1,4 @@
-//! Looks for the tests and examples that the page names.
+//! Looks for the tests and examples that the rows name.
 //!
 //! `path#name` is a function with a test attribute in that file;
 //! `path#example:Item` an example that runs, in the docs of that item, and
@@ -31,16 +31,6 @@ const FOREIGN_PEER: [&str; 3] = [
     "crates/steadfast-http/tests/nginx/",
     "crates/steadfast-wire/tests/memcached.rs",
 ];
-
-impl Level {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Unit => "unit",
-            Self::Socket => "socket",
-            Self::ForeignPeer => "foreign peer",
-        }
-    }
-}
 
 /// The level of a test, by its path.
 pub(crate) fn level(pin: &str) -> Level {
