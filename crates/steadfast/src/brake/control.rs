@@ -1,9 +1,9 @@
 //! Decides how many first attempts a brake admits.
 //!
 //! ```text
-//!  calm ── bad responses ──► watching ── most are bad, or a queue ──► braking
-//!    ▲                          │                                        │
-//!    └────── good responses ────┴◄──────── everything is admitted ───────┘
+//!  calm ── bad responses ──► watching ── most are bad ──► braking
+//!    ▲                          │                            │
+//!    └────── good responses ────┴◄──── everything admitted ──┘
 //! ```
 
 use std::time::Duration;
@@ -39,13 +39,11 @@ pub(super) struct Control {
     step: f32,
     /// The usual latency while all is well.
     usual: f32,
-    fastest: f32,
     /// The mean time between responses.
     gap: f32,
-    /// The successes in the window.
-    successes: u32,
     last_cut: f64,
-    window: f64,
+    /// The last time that the admitted share changed.
+    last_change: f64,
     last_admission: f64,
     last_heard: f64,
     last_sample: f64,
@@ -65,8 +63,6 @@ const CUT: f32 = 0.7;
 const MOSTLY_TIMEOUTS: f32 = 0.7;
 /// The share of throttled attempts above which it brakes. Throttling is cheap for the peer.
 const MOSTLY_THROTTLED: f32 = 0.9;
-/// The slow responses that show a queue.
-const ENOUGH: u32 = 3;
 /// The share of bad responses below which all is well.
 const WELL: f32 = 0.05;
 /// The attempt timeout until one is known.
@@ -86,9 +82,7 @@ impl Control {
             last_cut: f64::NEG_INFINITY,
             step: 0.0,
             usual: 0.0,
-            window: 0.0,
-            fastest: f32::INFINITY,
-            successes: 0,
+            last_change: 0.0,
             last_admission: f64::NEG_INFINITY,
             last_heard: f64::NEG_INFINITY,
             gap: 0.0,
@@ -187,12 +181,12 @@ impl Control {
             Heard::Timeout(elapsed) => {
                 self.learn(elapsed);
                 if self.timeouts > MOSTLY_TIMEOUTS {
-                    self.cut(CUT, now);
+                    self.cut(now);
                 }
             }
-            Heard::Throttled if self.throttled > MOSTLY_THROTTLED => self.cut(CUT, now),
+            Heard::Throttled if self.throttled > MOSTLY_THROTTLED => self.cut(now),
             Heard::Throttled | Heard::Error => {}
-            Heard::Success(latency) => self.note_latency(latency, now),
+            Heard::Success(latency) => self.note_success(latency, now),
         }
     }
 
@@ -214,9 +208,16 @@ impl Control {
         self.last_heard = now;
     }
 
-    /// Returns the weight of one response: more for a client with few of them.
+    /// Returns the weight of one response: more for a client with few of them, and less for
+    /// one with many, so that a burst of timeouts is not taken for most of its responses.
     fn weight(&self) -> f32 {
-        if self.gap > 2.0 { 0.35 } else { 0.2 }
+        if self.gap > 2.0 {
+            0.35
+        } else if self.gap < self.timeout().unwrap_or(USUAL_TIMEOUT) / 20.0 {
+            0.05
+        } else {
+            0.2
+        }
     }
 
     fn learn(&mut self, elapsed: Option<f32>) {
@@ -229,7 +230,7 @@ impl Control {
     }
 
     /// Admits fewer attempts, once for each flight.
-    fn cut(&mut self, factor: f32, now: f64) {
+    fn cut(&mut self, now: f64) {
         let timeout = self.timeout().unwrap_or(USUAL_TIMEOUT);
         if now - self.last_cut < timeout.into() {
             return;
@@ -237,42 +238,31 @@ impl Control {
         self.last_cut = now;
         self.before_cut = self.admitted;
         self.step = 0.0;
-        self.admitted = (self.admitted * factor).max(LEAST);
-        self.restart_window(now);
+        self.admitted = (self.admitted * CUT).max(LEAST);
+        self.last_change = now;
     }
 
-    fn note_latency(&mut self, latency: f32, now: f64) {
-        self.fastest = self.fastest.min(latency);
-        self.successes += 1;
+    /// Releases after any success, however slow: latency alone does not show an overload.
+    /// After quick successes, it releases sooner.
+    fn note_success(&mut self, latency: f32, now: f64) {
         if self.is_calm() {
             self.usual = match self.usual {
                 0.0 => latency,
                 usual => usual + 0.05 * (latency - usual),
             };
         }
-        let Some(timeout) = self.timeout() else {
-            if self.admitted < 1.0 && now - self.window >= USUAL_TIMEOUT.into() {
-                self.release(false, now);
-            }
-            return;
-        };
-        let quick = latency <= (2.0 * self.usual).max(timeout * 0.05);
-        let length = if quick {
-            (4.0 * self.usual).max(timeout / 16.0).min(timeout)
-        } else {
-            timeout
-        };
-        if now - self.window < length.into() {
+        if self.admitted >= 1.0 {
             return;
         }
-        if self.fastest <= timeout / 2.0 {
-            if self.admitted < 1.0 {
-                self.release(quick, now);
+        let (quick, wait) = match self.timeout() {
+            Some(timeout) if latency <= (2.0 * self.usual).max(timeout * 0.05) => {
+                let wait = (4.0 * self.usual).max(timeout / 16.0).min(timeout);
+                (true, wait)
             }
-            self.restart_window(now);
-        } else if self.successes >= ENOUGH {
-            self.cut(0.85, now);
-            self.restart_window(now);
+            known => (false, known.unwrap_or(USUAL_TIMEOUT)),
+        };
+        if now - self.last_change >= wait.into() {
+            self.release(quick, now);
         }
     }
 
@@ -291,13 +281,7 @@ impl Control {
             self.admitted = 1.0;
             self.before_cut = 1.0;
         }
-        self.restart_window(now);
-    }
-
-    fn restart_window(&mut self, now: f64) {
-        self.window = now;
-        self.fastest = f32::INFINITY;
-        self.successes = 0;
+        self.last_change = now;
     }
 }
 

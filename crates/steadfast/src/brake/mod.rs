@@ -5,10 +5,10 @@
 //! attempt timeout drains only if fewer requests arrive. A brake sheds a share of the
 //! first attempts then ([D41](crate::decisions#d41)), so that the others succeed.
 //!
-//! It brakes after timeouts, after throttling, and if even the fastest response shows that
-//! requests wait in a queue. It never brakes after plain errors, which say nothing about
-//! the load. It admits one attempt for each attempt timeout in any case, and releases as
-//! soon as responses are quick again.
+//! It brakes if most recent responses are timeouts, or nearly all are throttled. It never
+//! brakes because of latency, or after plain errors: neither shows that attempts fail for
+//! load. It admits one attempt for each attempt timeout in any case, and releases as soon
+//! as attempts succeed again.
 //!
 //! Use one brake for each peer: one that all share would shed requests to healthy peers.
 //!
@@ -80,8 +80,7 @@ impl Brake {
         Self::build(Control::new(None), None)
     }
 
-    /// Creates a brake for attempts with this timeout. It notices a queue before the first
-    /// attempt times out.
+    /// Creates a brake for attempts with this timeout, which it then does not need to learn.
     pub fn for_attempt_timeout(timeout: Duration) -> Result<Self, InvalidSetting> {
         if timeout.is_zero() {
             let problem = "is zero: it must be at least 1 ns";

@@ -139,23 +139,57 @@ fn plain_errors_and_unsent_attempts_never_brake() {
 }
 
 #[test]
-fn a_standing_queue_brakes_before_anything_times_out() {
-    let world = VirtualWorld::new().seeded(1);
-    let strategy = braked();
-    requests(&strategy, 100, 5, None, &world);
-    requests(&strategy, 100, TIMEOUT_MS * 8 / 10, None, &world);
-    assert!(strategy.brake().state().admitted < 1.0);
+fn steady_latency_below_the_timeout_sheds_nothing() {
+    for percent in [55, 70, 90] {
+        let latency = TIMEOUT_MS * percent / 100;
+        for brake in [braked().brake().clone(), Brake::new()] {
+            let world = VirtualWorld::new().rolling(Roll::ONE);
+            let strategy = FailFast::new().with_brake(brake);
+            // It knows quick responses, and it knows the timeout.
+            requests(&strategy, 100, 5, None, &world);
+            requests(&strategy, 1, TIMEOUT_MS, Some(timed_out()), &world);
+            let admitted = requests(&strategy, 1000, latency, None, &world);
+            assert_eq!(admitted, 1000, "latency of {percent} % of the timeout");
+        }
+    }
 }
 
 #[test]
-fn slow_responses_among_quick_ones_are_no_queue() {
+fn slow_successes_release() {
+    let world = VirtualWorld::new().rolling(Roll::ONE); // Only probes are admitted.
+    let strategy = braked();
+    requests(&strategy, 30, TIMEOUT_MS, Some(timed_out()), &world);
+    assert!(strategy.brake().state().admitted < 1.0);
+    for _ in 0..40 {
+        world.advance(TIMEOUT_MS * MS);
+        requests(&strategy, 1, TIMEOUT_MS * 9 / 10, None, &world);
+    }
+    assert_eq!(strategy.brake().state().admitted, 1.0);
+}
+
+#[test]
+fn a_burst_of_timeouts_of_a_busy_client_does_not_brake() {
+    let world = VirtualWorld::new().rolling(Roll::ONE);
+    let brake = Brake::for_attempt_timeout(1000 * MS).expect("it is positive");
+    let strategy = FailFast::new().with_brake(brake);
+    requests(&strategy, 1000, 1, None, &world); // One per millisecond.
+    let open: Vec<_> = (0..15).map(|_| begun(&strategy, get(), &world)).collect();
+    requests(&strategy, 1000, 1, None, &world);
+    for mut request in open {
+        gives_up(request.handle_failure(timed_out(), &world));
+        world.advance(MS);
+    }
+    assert_eq!(strategy.brake().state().admitted, 1.0);
+}
+
+#[test]
+fn slow_responses_among_quick_ones_shed_nothing() {
     let world = VirtualWorld::new().rolling(Roll::ONE);
     let strategy = braked();
     for _ in 0..100 {
         requests(&strategy, 5, TIMEOUT_MS * 8 / 10, None, &world);
         requests(&strategy, 5, 5, None, &world);
-        let state = strategy.brake().state();
-        assert!(state.admitted > 0.8, "{state:?}");
+        assert_eq!(strategy.brake().state().admitted, 1.0);
     }
 }
 
