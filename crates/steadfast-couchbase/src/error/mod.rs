@@ -17,7 +17,6 @@ use std::time::Duration;
 
 pub use context::{ErrorContext, HttpContext, KvContext, OperationTarget};
 pub use kind::ErrorKind;
-use steadfast::Verdict;
 use steadfast::reason::ReasonSet;
 use steadfast::report::Report;
 use steadfast::strategy::Cause;
@@ -107,11 +106,12 @@ impl Error {
         by_kind || self.context().ambiguous || self.context().report().is_some_and(by_report)
     }
 
-    /// Whether the client shed the operation, because its node is overloaded. Nothing was
-    /// sent ([D41](steadfast::decisions#d41)).
+    /// Whether the client shed the operation or a retry of it, because its node is
+    /// overloaded ([D41](steadfast::decisions#d41)). Nothing was sent if there was no
+    /// attempt.
     pub fn is_shed(&self) -> bool {
-        let report = self.context().report();
-        report.is_some_and(|report| report.verdict() == Verdict::Shed)
+        let refusal = self.context().report().and_then(Report::refusal);
+        refusal.is_some_and(|refusal| refusal.cause() == Cause::Shed)
     }
 
     /// Returns how long to wait before the operation is tried again, if the client shed it

@@ -145,10 +145,11 @@ impl Brake {
     }
 
     /// Admits a retry, or says when to try again. While it brakes, a retry is load like a
-    /// first attempt.
+    /// first attempt, except after an attempt of which nothing was sent.
     fn admit_retry(&self, failure: &Failure, world: &dyn World) -> Result<(), Duration> {
         let calm = self.inner.sampling.load(Ordering::Relaxed) != 0;
-        if calm || self.is_of_another_peer(failure) {
+        let unsent = failure.stage == Stage::NotSent;
+        if calm || unsent || self.is_of_another_peer(failure) {
             return Ok(());
         }
         self.lock().admit_retry(|| world.roll())
@@ -169,10 +170,10 @@ impl Brake {
         }
         let elapsed = (stamp != 0).then(|| since(stamp, now));
         let heard = match failure {
+            Failure { timeout: true, .. } => Heard::Timeout(elapsed),
             Failure {
                 throttling: true, ..
             } => Heard::Throttled,
-            Failure { timeout: true, .. } => Heard::Timeout(elapsed),
             Failure {
                 stage: Stage::NotSent,
                 ..

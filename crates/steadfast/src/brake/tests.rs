@@ -285,6 +285,8 @@ fn while_it_brakes_a_retry_is_shed_like_a_first_attempt() {
         (Roll::ONE, timed_out(), true),
         (Roll::ONE, throttled(), true),
         (Roll::ONE, plain(), true),
+        // Nothing was sent, so the peer was not loaded.
+        (Roll::ONE, Failure::not_sent(&NOT_AVAILABLE), false),
         (Roll::ZERO, timed_out(), false),
     ] {
         let world = VirtualWorld::new().rolling(roll);
@@ -295,6 +297,10 @@ fn while_it_brakes_a_retry_is_shed_like_a_first_attempt() {
             _ => None,
         };
         assert_eq!(refused == Some(Cause::Shed), is_shed, "{roll:?}");
+        let error = crate::Error::from_parts(request.take_report(), None::<String>);
+        assert_eq!(error.is_shed(), is_shed, "{error}");
+        assert!(error.report().attempts() > 0);
+        assert_eq!(error.try_again_in().is_some(), is_shed);
     }
 }
 

@@ -92,7 +92,7 @@ enum Store {
 pub struct Costs {
     /// After any other failure.
     pub normal: u32,
-    /// After a timeout, which may be a sign of overload.
+    /// After a timeout, which may be a sign of overload, also if it is throttling as well.
     pub timeout: u32,
     /// After a throttling response.
     pub throttling: u32,
@@ -197,10 +197,10 @@ impl Budget {
     #[inline]
     pub fn cost(&self, failure: &Failure) -> u32 {
         let costs = &self.inner.settings.costs;
-        if failure.throttling {
-            costs.throttling
-        } else if failure.timeout {
+        if failure.timeout {
             costs.timeout
+        } else if failure.throttling {
+            costs.throttling
         } else {
             costs.normal
         }

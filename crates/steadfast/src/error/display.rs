@@ -89,6 +89,9 @@ fn summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
         if let (Cause::Deadline, Some(delay)) = (refusal.cause(), refusal.delay()) {
             write!(f, ", it would have waited {}", Time(delay))?;
         }
+        if refusal.cause() == Cause::Shed {
+            try_again(f, refusal.delay())?;
+        }
     }
     Ok(())
 }

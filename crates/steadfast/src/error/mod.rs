@@ -70,14 +70,14 @@ impl<E> Error<E> {
         self.verdict().is_ambiguous()
     }
 
-    /// Returns whether the client shed the call: no attempt was made
-    /// ([D41](crate::decisions#d41)).
+    /// Returns whether the client shed the call or a retry of it, because the peer is
+    /// overloaded ([D41](crate::decisions#d41)). Nothing was sent if there was no attempt.
     pub fn is_shed(&self) -> bool {
-        self.verdict() == Verdict::Shed
+        self.was_refused_for(Cause::Shed)
     }
 
-    /// Returns how long to wait before making the call again, if the client
-    /// [shed](Self::is_shed) it.
+    /// Returns how long to wait before making the call again, if it was
+    /// [shed](Self::is_shed).
     pub fn try_again_in(&self) -> Option<Duration> {
         let refusal = self.refusal().filter(|_| self.is_shed())?;
         refusal.delay()

@@ -81,6 +81,14 @@ fn a_retry_might_be_paid_if_the_level_covers_it_or_is_a_chance() {
 }
 
 #[test]
+fn a_timeout_that_is_also_throttling_costs_the_price_of_a_timeout() {
+    let costs = Costs::new(1, 20, 3);
+    let budget = Budget::builder().costs(costs).build().expect("it is valid");
+    let failure = Failure::in_flight(&crate::reason::TIMEOUT).timed_out();
+    assert_eq!(budget.cost(&failure.throttling()), 20);
+}
+
+#[test]
 fn a_budget_of_traffic_begins_with_what_a_success_at_the_first_try_earns() {
     let now = crate::world::any_instant();
     for refund in [Refund::Fixed(7), Refund::LastCostOr(7)] {
