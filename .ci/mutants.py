@@ -1,12 +1,17 @@
 """Plants bugs one by one in copies of the tree, and checks that each is noticed.
 
-    python3 .ci/mutants.py                  all of .ci/mutations/index.txt
+    python3 .ci/mutants.py                  all bugs of .ci/bugs/
     python3 .ci/mutants.py NAME ...         only these
-    python3 .ci/mutants.py --part 3/12      the third of twelve parts
+    python3 .ci/mutants.py --changed HEAD~1 those in files that changed since a commit
+    python3 .ci/mutants.py --rules [ID ...] the changes that rows of docs/conformance/ name
     python3 .ci/mutants.py --lanes 1 ...    one bug at a time, instead of one for each core
 
+A bug is a file, a text that stands in it once, and the text to put in its place. `check` is a
+crate and a filter of `cargo test`. A row of the conformance page has tests instead: one of them
+must notice its change.
+
 First every check must pass without a bug, and a test must have run. Then a bug that its check
-does not notice is a failure, and so is a patch that does not apply or does not compile. A check
+does not notice is a failure, and so is one that cannot be planted or does not compile. A check
 that takes much longer than without the bug has noticed it, too: it hangs.
 
 A lane is a copy of the tree with its own target directory, both under target/mutants. A lane
@@ -26,61 +31,68 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PATCHES = ROOT / ".ci/mutations"
+BUGS = ROOT / ".ci/bugs"
+RULES = ROOT / "docs/conformance"
 LANES = ROOT / "target/mutants"
 # How long a check may run without a bug, in seconds. Most take less than one.
 TIME_LIMIT = 600
-# Rows of one test binary that a lane takes at a time.
+# Bugs of one test binary that a lane takes at a time.
 BATCH = 12
+VERDICTS_OF_SUCCESS = ("noticed", "hangs")
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """A crate, the options of `cargo test` that name a test binary, and filters of its tests."""
+
+    crate: str
+    options: tuple[str, ...]
+    filters: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Check":
+        crate, *words = text.split()
+        last = max(i for i, word in enumerate(words) if word.startswith("--"))
+        end = last + (2 if words[last] in ("--test", "--features") else 1)
+        return cls(crate, tuple(words[:end]), tuple(words[end:]))
+
+    @classmethod
+    def of_test(cls, pin: str) -> "Check | None":
+        """The check of a test `path#name`, if cargo can run it alone."""
+        path, name = pin.split("#")
+        match path.split("/"):
+            case ["crates", crate, "src", *_] if not name.startswith("example:"):
+                return cls(crate, ("--lib",), (name,))
+            case ["crates", crate, "tests", binary, *_]:
+                return cls(crate, ("--test", binary.removesuffix(".rs")), (name,))
+        return None
+
+    @property
+    def build(self) -> list[str]:
+        """The command that builds the check."""
+        match self.options:
+            # Without a package, features of dependencies are those of `cargo test`, so that
+            # what the tree has built of them can be used.
+            case ["--test", name] if len(list(ROOT.glob(f"crates/*/tests/{name}*"))) == 1:
+                return ["test", "--no-run", "--test", name]
+        return ["test", "--no-run", "--package", self.crate, *self.options]
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
     name: str
-    crate: str
-    check: str
+    # Files, each with a text that stands in it once and the one to put in its place.
+    edits: tuple[tuple[str, str, str], ...]
+    # One of them must notice.
+    checks: tuple[Check, ...]
 
-    @property
-    def words(self) -> list[str]:
-        return self.check.split()
-
-    @property
-    def expected_error(self) -> str | None:
-        """The compiler's error that notices the bug, if the compiler is the check."""
-        return self.words[1] if self.words[0] == "error" else None
-
-    @property
-    def build(self) -> list[str]:
-        """The command that builds the check."""
-        package = ["--package", self.crate]
-        match self.words:
-            # Without a package, features of dependencies are those of `cargo test`, so that
-            # what the tree has built of them can be used.
-            case ["--test", name, *_] if len(list(ROOT.glob(f"crates/*/tests/{name}*"))) == 1:
-                return ["test", "--no-run", "--test", name]
-            case ["run", *_]:
-                return ["build", *package]
-            case ["error", _]:
-                return ["test", "--no-run", *package, "--lib"]
-        return ["test", "--no-run", *package, *self.options]
-
-    @property
-    def options(self) -> list[str]:
-        """The options of `cargo test` that name the test binary."""
-        last = max(i for i, word in enumerate(self.words) if word.startswith("--"))
-        return self.words[: last + (2 if self.words[last] in ("--test", "--features") else 1)]
-
-    @property
-    def arguments(self) -> list[str]:
-        """The arguments of the program: what follows `run --`, or filters of tests."""
-        match self.words:
-            case ["run", "--", *arguments]:
-                return arguments
-            case ["error", _]:
-                return ["--list"]
-        return self.words[len(self.options) :]
+    @classmethod
+    def of(cls, name: str, change: list[str], checks: list[Check]) -> "Row":
+        edits = zip(change[0::3], change[1::3], change[2::3], strict=True)
+        return cls(name, tuple(edits), tuple(checks))
 
 
 class Lane:
@@ -90,7 +102,7 @@ class Lane:
         self.tree = LANES / f"{number}/tree"
         self.target = LANES / f"{number}/target"
         # How long checks took without a bug.
-        self.passed: dict[Row, float] = {}
+        self.passed: dict[Check, float] = {}
 
     def prepare(self) -> None:
         listed = run(["git", "ls-files", "-z"], cwd=ROOT).stdout.decode().split("\0")
@@ -104,50 +116,51 @@ class Lane:
             copy_dependencies(ROOT / "target/debug", self.target / "debug")
 
     def verdict(self, row: Row) -> str:
-        unbroken = dataclasses.replace(row, name="")
-        if unbroken not in self.passed:
-            broken, took = self.check(row, TIME_LIMIT)
-            if broken != "SURVIVED":
-                return f"without a bug: {broken}"
-            self.passed[unbroken] = took
-        patch = PATCHES / f"{row.name}.patch"
-        files = [line[6:] for line in patch.read_text().splitlines() if line.startswith("+++ b/")]
-        originals = {self.tree / file: (self.tree / file).read_bytes() for file in files}
-        command = ["patch", "--strip=1", "--fuzz=0", "--batch", "--input", str(patch)]
-        try:
-            if subprocess.run(command, cwd=self.tree, capture_output=True).returncode != 0:
-                return "not applied"
-            # The machine may be busier than it was.
-            return self.check(row, 60 + 5 * self.passed[unbroken])[0]
-        finally:
-            for file, content in originals.items():
-                write(file, content)
+        verdict = "no test that cargo can run alone"
+        for check in row.checks:
+            if check not in self.passed:
+                without, took = self.run(check, TIME_LIMIT)
+                if without != "SURVIVED":
+                    return f"without a bug: {without}"
+                self.passed[check] = took
+            originals = {file: (self.tree / file).read_bytes() for file, *_ in row.edits}
+            try:
+                for file, old, new in row.edits:
+                    text = (self.tree / file).read_text()
+                    if text.count(old) != 1:
+                        return f"{file} has the text {text.count(old)} times"
+                    write(self.tree / file, text.replace(old, new).encode())
+                # The machine may be busier than it was.
+                verdict, _ = self.run(check, 60 + 5 * self.passed[check])
+            finally:
+                for file, content in originals.items():
+                    write(self.tree / file, content)
+            if verdict != "SURVIVED":
+                break
+        return verdict
 
-    def check(self, row: Row, limit: float) -> tuple[str, float]:
+    def run(self, check: Check, limit: float) -> tuple[str, float]:
         """Builds and runs a check. Returns its verdict, and how long it ran."""
-        cargo = ["cargo", *row.build, "--message-format=json", "--target-dir", str(self.target)]
+        cargo = ["cargo", *check.build, "--message-format=json", "--target-dir", str(self.target)]
         # A bug changes a line or two.
         environment = {**os.environ, "CARGO_INCREMENTAL": "1"}
         built = subprocess.run(cargo, cwd=self.tree, capture_output=True, env=environment)
-        messages = [json.loads(line) for line in built.stdout.splitlines() if line[:1] == b"{"]
         if built.returncode != 0:
-            codes = {((one.get("message") or {}).get("code") or {}).get("code") for one in messages}
-            return "noticed" if row.expected_error in codes - {None} else "not built", 0
-        is_test = row.build[0] == "test"
-        built = [one for one in messages if one.get("executable")]
-        programs = [one["executable"] for one in built if one["profile"]["test"] == is_test]
-        if len(programs) != 1:
-            return f"built as {len(programs)} programs", 0
+            return "not built", 0
+        messages = [json.loads(line) for line in built.stdout.splitlines() if line[:1] == b"{"]
+        built = [one for one in messages if one.get("executable") and one["profile"]["test"]]
+        if len(built) != 1:
+            return f"built as {len(built)} programs", 0
         # As cargo runs tests.
-        inside = self.tree / "crates" / row.crate
+        inside = self.tree / "crates" / check.crate
         begin = time.monotonic()
-        status, output = run_limited([programs[0], *row.arguments], inside, limit)
+        status, output = run_limited([built[0]["executable"], *check.filters], inside, limit)
         took = time.monotonic() - begin
         if status is None:
             return "hangs", took
         if status != 0:
             return "noticed", took
-        if is_test and b"running 0 tests" in output:
+        if b"running 0 tests" in output:
             return "no such test", took
         return "SURVIVED", took
 
@@ -182,7 +195,7 @@ def main() -> int:
         thread.start()
     for thread in threads:
         thread.join()
-    noticed = sum(verdict in ("noticed", "hangs") for verdict in verdicts.values())
+    noticed = sum(verdict in VERDICTS_OF_SUCCESS for verdict in verdicts.values())
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"{noticed} of {len(rows)} bugs were noticed in {time.monotonic() - begin:.0f} s, "
@@ -192,27 +205,57 @@ def main() -> int:
 
 
 def selected(arguments: list[str]) -> list[Row]:
-    lines = (PATCHES / "index.txt").read_text().splitlines()
-    rows = [Row(*line.split(" | ", 2)) for line in lines if not line.startswith("#")]
-    unlisted = {patch.stem for patch in PATCHES.glob("*.patch")} ^ {row.name for row in rows}
-    if unlisted or len({row.name for row in rows}) != len(rows):
-        sys.exit(f"a patch needs one row in .ci/mutations/index.txt: {', '.join(sorted(unlisted))}")
+    if arguments[:1] == ["--rules"]:
+        arguments, source, rows = arguments[1:], RULES, rules()
+    else:
+        source, rows = BUGS, bugs()
     # What is built for one check is there for the next.
-    rows.sort(key=lambda row: (row.build, row.check))
-    if arguments[:1] == ["--part"]:
-        part, parts = map(int, arguments[1].split("/"))
-        return rows[len(rows) * (part - 1) // parts : len(rows) * part // parts]
+    rows.sort(key=lambda row: [(check.build, check.filters) for check in row.checks])
+    if arguments[:1] == ["--changed"]:
+        diff = run(["git", "diff", "--name-only", arguments[1]], cwd=ROOT)
+        changed = set(diff.stdout.decode().splitlines())
+        return [row for row in rows if changed & {file for file, *_ in row.edits}]
     unknown = set(arguments) - {row.name for row in rows}
     if unknown:
-        sys.exit(f"not in .ci/mutations/index.txt: {', '.join(sorted(unknown))}")
+        sys.exit(f"not in {source.relative_to(ROOT)}: {', '.join(sorted(unknown))}")
     return [row for row in rows if not arguments or row.name in arguments]
+
+
+def bugs() -> list[Row]:
+    return [
+        Row.of(name, row["change"], [Check.parse(row["check"])])
+        for name, row in tables(BUGS).items()
+    ]
+
+
+def rules() -> list[Row]:
+    rows = []
+    for name, row in tables(RULES).items():
+        if "change" in row:
+            checks = map(Check.of_test, row["tests"])
+            rows.append(Row.of(name, row["change"], [check for check in checks if check]))
+    return rows
+
+
+def tables(folder: pathlib.Path) -> dict[str, dict]:
+    """The tables of all TOML files of a folder."""
+    found: dict[str, dict] = {}
+    for path in sorted(folder.glob("*.toml")):
+        for name, table in tomllib.loads(path.read_text()).items():
+            if isinstance(table, dict) and found.setdefault(name, table) is not table and name != "parts":
+                sys.exit(f"{name} is there twice")
+    return found
 
 
 def batched(rows: list[Row]) -> list[list[Row]]:
     """Groups rows of the same test binary."""
+
+    def build(row: Row) -> list[str] | None:
+        return row.checks[0].build if row.checks else None
+
     batches: list[list[Row]] = []
     for row in rows:
-        if batches and len(batches[-1]) < BATCH and batches[-1][0].build == row.build:
+        if batches and len(batches[-1]) < BATCH and build(batches[-1][0]) == build(row):
             batches[-1].append(row)
         else:
             batches.append([row])

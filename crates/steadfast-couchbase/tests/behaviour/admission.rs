@@ -160,6 +160,26 @@ async fn a_server_that_does_not_prove_itself_is_reported_at_once() {
     }
 }
 
+/// Only status 0x20 says that the credentials are wrong (D3). Whoever sends such a challenge may
+/// send a right one next time.
+#[tokio::test]
+async fn a_challenge_that_cannot_be_answered_is_no_authentication_error() {
+    for challenge in ["", "r=another-nonce,s=c2FsdA==,i=4096", "r=,s=?,i=no"] {
+        let server = Scripted::start(move |frame| match frame.opcode() {
+            Opcode::SaslAuth => Reply::Answer(Status::AuthContinue, challenge.into()),
+            _ => impostor(Proof::Wrong, frame),
+        })
+        .await;
+        let (cluster, documents) = server.opened().await;
+        let error = until_timeout_names("NODE_NOT_AVAILABLE", async |time| {
+            documents.get("k").timeout(time).await
+        })
+        .await;
+        assert_eq!(reasons(&error), ["NODE_NOT_AVAILABLE"], "{challenge}");
+        cluster.close().await;
+    }
+}
+
 #[tokio::test]
 async fn an_error_map_above_the_size_limit_is_skipped_and_xerror_is_given_up() {
     let greetings: Arc<Mutex<Vec<FeatureSet>>> = Arc::default();

@@ -81,6 +81,7 @@ async fn hello_with_xerror_and_the_error_map_go_before_authentication_in_one_fli
     );
     let asked = FeatureSet::decode(flight[0].value()).unwrap();
     assert!(asked.contains(Feature::Xerror));
+    assert_eq!(flight[1].opcode().code(), 0xfe);
     // The greatest version that it can read, as two bytes.
     assert_eq!(flight[1].value(), [0, 2]);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use toml::Table;
+use toml::{Table, Value};
 
 use crate::pin::{self, Level};
 use crate::rows::{DOCUMENTS, Row, decisions, mentioned, parse, summary};
@@ -42,6 +42,7 @@ pub(crate) fn problems(
             .chain(change(row, &bugs, root));
         problems.extend(found.map(|problem| format!("{}: {problem}", row.id)));
     }
+    problems.extend(bugs.iter().filter_map(|(name, bug)| blunt(name, bug, root)));
     let defined = decisions(decided);
     problems.extend(numbering_of_decisions(&defined));
     problems.extend(mentions(&all, &defined));
@@ -118,16 +119,33 @@ fn change(row: &Row, bugs: &Table, root: &Path) -> Option<String> {
     if let Some(why) = &row.no_change {
         return too_short(why).then(|| format!("no_change says why, in {WORDS_OF_A_REASON} words"));
     }
-    match &row.change[..] {
-        [] => None,
-        [file, old, new] => {
-            let found = fs::read_to_string(root.join(file)).unwrap_or_default();
-            let times = found.matches(old.as_str()).count();
-            (times != 1 || old == new)
-                .then(|| format!("{file} has {times} times {old:?}, not once"))
-        }
-        _ => Some("a change is a file, an old text and a new one".to_owned()),
+    impossible(&row.change, root)
+}
+
+/// A planted bug must be possible to plant, or no check can notice it.
+fn blunt(name: &str, bug: &Value, root: &Path) -> Option<String> {
+    let change = bug.get("change").and_then(Value::as_array);
+    let texts = change.into_iter().flatten().filter_map(Value::as_str);
+    let change: Vec<String> = texts.map(str::to_owned).collect();
+    let problem = match change.is_empty() {
+        true => "has no change".to_owned(),
+        false => impossible(&change, root)?,
+    };
+    Some(format!(".ci/bugs: {name}: {problem}"))
+}
+
+/// Why a change cannot be made. It has a file, an old text and a new one, perhaps of several
+/// files one after the other.
+fn impossible(change: &[String], root: &Path) -> Option<String> {
+    let (edits, rest) = change.as_chunks::<3>();
+    if !rest.is_empty() {
+        return Some("a change is a file, an old text and a new one".to_owned());
     }
+    edits.iter().find_map(|[file, old, new]| {
+        let found = fs::read_to_string(root.join(file)).unwrap_or_default();
+        let times = found.matches(old.as_str()).count();
+        (times != 1 || old == new).then(|| format!("{file} has {times} times {old:?}, not once"))
+    })
 }
 
 /// Rows mention decisions that exist, and every decision has its row.

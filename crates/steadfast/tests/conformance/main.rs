@@ -56,8 +56,11 @@ fn the_conformance_rows_say_what_is_true() {
 }
 
 const DECISIONS: &str = "| D1 | a | b |\n| D2 | c | d |\n";
-const BUGS: &str =
-    "[law-ignored]\ncheck = \"steadfast --lib law::an_error_that_says_no_beats_everything\"\n";
+const BUGS: &str = r#"
+[law-ignored]
+change = ["crates/steadfast/Cargo.toml", 'edition.workspace = true', 'edition = "2021"']
+check = "steadfast --lib law::an_error_that_says_no_beats_everything"
+"#;
 const PAGE: &str = "
 | document | rows | gaps | unit | socket | foreign peer | change |
 |---|--:|--:|--:|--:|--:|--:|
@@ -175,6 +178,11 @@ damage! {
     a_planted_bug_that_another_test_notices_is_named_with_its_row:
         "law::an_error_that_says_no_beats_everything" => "law::other",
         only ["0049-orch-1", "law-ignored", "other"];
+    a_planted_bug_that_cannot_be_planted_is_named:
+        "'edition.workspace = true'" => "'edition = 2018'", only ["law-ignored", "0 times"];
+    a_planted_bug_without_a_change_is_named:
+        "change = [\"crates/steadfast/Cargo.toml\", 'edition" => "changed = [\"crates/steadfast/Cargo.toml\", 'edition",
+        only ["law-ignored", "no change"];
     a_change_that_cannot_be_made_is_named_with_its_row:
         "'name = \"steadfast\"'" => "'name = \"other\"'", only ["smithy-1", "0 times"];
     a_change_in_a_text_that_is_there_twice_is_named_with_its_row:
