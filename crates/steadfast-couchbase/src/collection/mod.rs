@@ -57,7 +57,6 @@ mod exists;
 mod expiry;
 mod future;
 mod get;
-mod json;
 mod locks;
 mod lookup_in;
 mod mutate_in;

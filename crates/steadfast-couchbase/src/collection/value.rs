@@ -7,7 +7,6 @@ use bytes::Bytes;
 use serde::Serialize;
 use steadfast_wire::Datatype;
 
-use super::json;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kv::operation::KvOperation;
 use crate::kv::request::Value;
@@ -100,7 +99,7 @@ impl Raw {
     }
 
     pub(super) fn encoded<T: Serialize + ?Sized>(value: &T) -> Encoded {
-        let bytes = Value::Owned(json::encode(value)?);
+        let bytes = Value::Owned(serde_json::to_vec(value)?);
         let flags = Format::Json.flags();
         Ok(Self { bytes, flags })
     }

@@ -4,7 +4,6 @@ use serde::Serialize;
 use steadfast_wire::Opcode;
 use steadfast_wire::subdoc::{MutationSpec, PathFlags};
 
-use crate::collection::json;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A change of a part of a document.
@@ -148,7 +147,7 @@ impl MutateInSpec {
         path: impl Into<String>,
         value: &T,
     ) -> Self {
-        match json::encode(value) {
+        match serde_json::to_vec(value) {
             Ok(value) => Self::new(opcode, path, value),
             Err(error) => Self::new(opcode, path, Vec::new()).unencodable(&error),
         }
