@@ -145,13 +145,13 @@ impl Ping<'_> {
     /// Says what it means that a node answered with an error status.
     fn refused(&mut self, status: Status, connection: &Connection) -> Tried {
         self.status = Some(status);
-        let meaning = connection.judge(KvOperation::Noop.into(), status);
+        let meaning = connection.handle_status(KvOperation::Noop, false, status);
         if meaning.fetches_config {
             self.bucket.config_wanted.notify_one();
         }
-        match (meaning.disposition, meaning.disposition.retry()) {
-            (_, Some((reason, kind))) => {
-                let failure = Failure::responded(reason)
+        match (meaning.disposition, meaning.disposition.failure()) {
+            (_, Some((failure, kind))) => {
+                let failure = failure
                     .with_peer(self.node.label.clone())
                     .with_note(format!("answered {status}"));
                 Tried::Failed(with_directive(failure, connection, status), kind)

@@ -32,7 +32,7 @@ pub use crate::reason::{About, about};
 
 use crate::error::ErrorKind;
 use crate::kv::handshake::kind_of;
-use crate::kv::meaning::{Asked, Disposition, meaning, responded};
+use crate::kv::meaning::{Disposition, meaning};
 use crate::kv::operation::KvOperation;
 use crate::reason::{COLLECTION_NOT_FOUND, SCOPE_NOT_FOUND, SOCKET_CLOSED_WHILE_IN_FLIGHT};
 use crate::strategy::RetryDirective;
@@ -57,16 +57,11 @@ pub fn answered_kv(
     status: Status,
     map: Option<&ErrorMap>,
 ) -> AttemptMeaning {
-    let asked = Asked {
-        operation,
-        with_cas: false,
-    };
-    let disposition = meaning(asked, status, map).disposition;
-    match (disposition, disposition.retry()) {
+    let disposition = meaning(operation, false, status, map).disposition;
+    match (disposition, disposition.failure()) {
         (Disposition::Done, _) => AttemptMeaning::Done,
         (Disposition::Final(kind), _) => AttemptMeaning::Final(kind),
-        (Disposition::ObeyErrorMap, Some((reason, kind))) => {
-            let failure = Failure::responded(reason);
+        (Disposition::ObeyErrorMap, Some((failure, kind))) => {
             let definition = map.and_then(|map| map.get(status));
             match definition
                 .and_then(|definition| RetryDirective::from_definition(status, definition))
@@ -75,7 +70,7 @@ pub fn answered_kv(
                 None => AttemptMeaning::Failed(failure, kind),
             }
         }
-        (_, Some((reason, kind))) => AttemptMeaning::Failed(responded(reason), kind),
+        (_, Some((failure, kind))) => AttemptMeaning::Failed(failure, kind),
         // The kind of the error is in the status of the failed path.
         (_, None) => AttemptMeaning::Final(ErrorKind::Couchbase),
     }

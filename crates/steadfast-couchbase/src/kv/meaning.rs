@@ -18,21 +18,12 @@ use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMap};
 use steadfast_wire::subdoc::MutationOutcome;
 use steadfast_wire::{Frame, Status};
 
-use super::connection::Connection;
 use super::operation::KvOperation;
 use crate::error::ErrorKind;
 use crate::reason::{
     KV_COLLECTION_OUTDATED, KV_ERROR_MAP_RETRY_INDICATED, KV_LOCKED, KV_NOT_MY_VBUCKET,
     KV_SYNC_WRITE_IN_PROGRESS, KV_SYNC_WRITE_RE_COMMIT_IN_PROGRESS, KV_TEMPORARY_FAILURE,
 };
-
-/// The part of a request that the meaning of a response depends on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    pub(crate) operation: KvOperation,
-    /// Whether the request named a version of the document.
-    pub(crate) with_cas: bool,
-}
 
 /// What to do next with an operation that got a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,28 +41,28 @@ pub(crate) enum Disposition {
     DropCollectionId,
     /// Retry as the server's error map says.
     ObeyErrorMap,
+    /// Retry later: the node is overloaded.
+    Throttled,
     /// Retry for this reason; without a retry it is an error of this kind.
     Retry(&'static Reason, ErrorKind),
 }
 
 impl Disposition {
-    pub(crate) const REROUTE: (&'static Reason, ErrorKind) =
-        (&KV_NOT_MY_VBUCKET, ErrorKind::Couchbase);
-    pub(crate) const DROP_COLLECTION_ID: (&'static Reason, ErrorKind) =
-        (&KV_COLLECTION_OUTDATED, ErrorKind::CollectionNotFound);
-    pub(crate) const OBEY_ERROR_MAP: (&'static Reason, ErrorKind) =
-        (&KV_ERROR_MAP_RETRY_INDICATED, ErrorKind::Couchbase);
-
-    /// The reason for a retry, and the kind of the error without one. `None` if
-    /// the operation ends here.
-    pub(crate) const fn retry(self) -> Option<(&'static Reason, ErrorKind)> {
-        match self {
-            Self::Done | Self::Final(_) | Self::FailedAtPath => None,
-            Self::Reroute => Some(Self::REROUTE),
-            Self::DropCollectionId => Some(Self::DROP_COLLECTION_ID),
-            Self::ObeyErrorMap => Some(Self::OBEY_ERROR_MAP),
-            Self::Retry(reason, kind) => Some((reason, kind)),
-        }
+    /// Returns the failure of the attempt, and the kind of the error without a retry.
+    /// `None` if the operation ends here.
+    pub(crate) fn failure(self) -> Option<(Failure, ErrorKind)> {
+        let (reason, kind) = match self {
+            Self::Done | Self::Final(_) | Self::FailedAtPath => return None,
+            Self::Reroute => (&KV_NOT_MY_VBUCKET, ErrorKind::Couchbase),
+            Self::DropCollectionId => (&KV_COLLECTION_OUTDATED, ErrorKind::CollectionNotFound),
+            Self::ObeyErrorMap => (&KV_ERROR_MAP_RETRY_INDICATED, ErrorKind::Couchbase),
+            Self::Throttled => {
+                let failure = Failure::responded(&KV_TEMPORARY_FAILURE).throttling();
+                return Some((failure, ErrorKind::TemporaryFailure));
+            }
+            Self::Retry(reason, kind) => (reason, kind),
+        };
+        Some((Failure::responded(reason), kind))
     }
 }
 
@@ -95,32 +86,15 @@ impl From<Disposition> for Meaning {
     }
 }
 
-impl Connection {
-    /// Returns what a status means that arrived on this connection, and drains the
-    /// connection if the status makes it unusable (D52). Every response other than a success
-    /// comes here, those to the client's own requests included (D51).
-    pub(crate) fn judge(&self, asked: Asked, status: Status) -> Meaning {
-        let meaning = meaning(asked, status, self.error_map.as_deref());
-        if meaning.closes_connection {
-            self.invalidate(status);
-        }
-        meaning
-    }
-}
-
-impl From<KvOperation> for Asked {
-    /// Asked without a version.
-    fn from(operation: KvOperation) -> Self {
-        Self {
-            operation,
-            with_cas: false,
-        }
-    }
-}
-
-/// Returns what a status means, on a connection with this error map.
-pub(crate) fn meaning(asked: Asked, status: Status, map: Option<&ErrorMap>) -> Meaning {
-    match known(asked, status) {
+/// Returns what a status means to an operation, on a connection with this error map.
+/// `with_cas` says that the request named a version of the document.
+pub(crate) fn meaning(
+    operation: KvOperation,
+    with_cas: bool,
+    status: Status,
+    map: Option<&ErrorMap>,
+) -> Meaning {
+    match known(operation, with_cas, status) {
         Some(meaning) => meaning,
         None => match map.and_then(|map| map.get(status)) {
             Some(definition) => explained(definition),
@@ -130,7 +104,7 @@ pub(crate) fn meaning(asked: Asked, status: Status, map: Option<&ErrorMap>) -> M
 }
 
 /// The meaning of a status that the client knows.
-fn known(asked: Asked, status: Status) -> Option<Meaning> {
+fn known(operation: KvOperation, with_cas: bool, status: Status) -> Option<Meaning> {
     use KvOperation as Op;
     let retry = |reason, kind| Some(Disposition::Retry(reason, kind).into());
     let is = |kind| Some(Disposition::Final(kind).into());
@@ -140,7 +114,7 @@ fn known(asked: Asked, status: Status) -> Option<Meaning> {
             ..Disposition::Final(kind).into()
         })
     };
-    match (status, asked.operation) {
+    match (status, operation) {
         (Status::Success, _) => Some(Disposition::Done.into()),
 
         // The list.
@@ -151,7 +125,7 @@ fn known(asked: Asked, status: Status) -> Option<Meaning> {
         // Another client holds the lock: to the user, the CAS is wrong (D12).
         (Status::Locked, Op::Unlock) => is(ErrorKind::CasMismatch),
         (Status::Locked, _) => retry(&KV_LOCKED, ErrorKind::DocumentLocked),
-        (Status::TemporaryFailure, _) => retry(&KV_TEMPORARY_FAILURE, ErrorKind::TemporaryFailure),
+        (Status::TemporaryFailure, _) => Some(Disposition::Throttled.into()),
         (Status::SyncWriteInProgress, _) => retry(
             &KV_SYNC_WRITE_IN_PROGRESS,
             ErrorKind::DurableWriteInProgress,
@@ -166,7 +140,7 @@ fn known(asked: Asked, status: Status) -> Option<Meaning> {
         (Status::KeyNotFound, _) => is(ErrorKind::DocumentNotFound),
         // With a CAS the version differs; without one the document was required
         // not to exist (RFC 0058, 9 and 105).
-        (Status::KeyExists, _) if asked.with_cas => is(ErrorKind::CasMismatch),
+        (Status::KeyExists, _) if with_cas => is(ErrorKind::CasMismatch),
         (Status::KeyExists, _) => is(ErrorKind::DocumentExists),
         (Status::NotStored, Op::Insert) => is(ErrorKind::DocumentExists),
         (Status::NotStored, Op::Append | Op::Prepend | Op::Replace) => {
@@ -247,16 +221,6 @@ pub(crate) fn path_error(status: Status) -> ErrorKind {
         Status::InvalidArguments => ErrorKind::InvalidArgument,
         Status::TooBig => ErrorKind::ValueTooLarge,
         status => subdocument(status).unwrap_or(ErrorKind::Couchbase),
-    }
-}
-
-/// The failure of an attempt that got a response with this reason. A temporary failure
-/// says that the node is busy.
-pub(crate) fn responded(reason: &'static Reason) -> Failure {
-    let failure = Failure::responded(reason);
-    match reason == &KV_TEMPORARY_FAILURE {
-        true => failure.throttling(),
-        false => failure,
     }
 }
 

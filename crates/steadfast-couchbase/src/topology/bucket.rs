@@ -292,7 +292,7 @@ impl Events for BucketEvents {
         bucket.core.orphan(connection, &frame);
         // No operation waits for it, but it may concern the connection or the config.
         if connection
-            .judge(KvOperation::Noop.into(), frame.status())
+            .handle_status(KvOperation::Noop, false, frame.status())
             .fetches_config
         {
             bucket.config_wanted.notify_one();

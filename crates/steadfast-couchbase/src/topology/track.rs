@@ -270,9 +270,9 @@ fn no_config(connection: &Connection, of_bucket: bool, status: Status) -> Reject
     if status == Status::NoBucket && !of_bucket {
         return Rejected::lost(note);
     }
-    let meaning = connection.judge(KvOperation::GetClusterConfig.into(), status);
-    match meaning.disposition.retry() {
-        Some((reason, _)) => Rejected::new(reason, note),
+    let meaning = connection.handle_status(KvOperation::GetClusterConfig, false, status);
+    match meaning.disposition.failure() {
+        Some((failure, _)) => Rejected::new(failure.reason, note),
         None => Rejected::lost(note),
     }
 }

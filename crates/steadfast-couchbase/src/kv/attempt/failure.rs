@@ -16,7 +16,7 @@ use crate::drive::Tried;
 use crate::error::ErrorKind;
 use crate::kv::collection_ids::{CollectionEntry, LookupError, manifest_uid};
 use crate::kv::connection::{Connection, NoResponse, NoResponseCause, SubmitError, Turn};
-use crate::kv::meaning::{Asked, Disposition, failed_path, path_error, responded};
+use crate::kv::meaning::{Disposition, failed_path, path_error};
 use crate::options::VbucketRetry;
 use crate::reason::{
     CIRCUIT_BREAKER_OPEN, KV_CONNECTION_FULL, NODE_NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT,
@@ -237,48 +237,36 @@ impl KvAttempts<'_> {
             return Err(Tried::Final(ErrorKind::Couchbase));
         };
         let status = response.status();
-        let asked = Asked {
-            operation: self.request.operation,
-            with_cas: self.request.with_cas,
-        };
-        let meaning = connection.judge(asked, status);
+        let (operation, with_cas) = (self.request.operation, self.request.with_cas);
+        let meaning = connection.handle_status(operation, with_cas, status);
         if meaning.fetches_config && meaning.disposition != Disposition::Done {
             self.request.bucket().config_wanted.notify_one();
         }
-        let failed = |(reason, kind)| {
-            let failure = responded(reason)
-                .with_peer(connection.peer.clone())
-                .with_note(format!("answered {status}"));
-            (failure, kind)
+        let Some((failure, kind)) = meaning.disposition.failure() else {
+            let kind = match meaning.disposition {
+                Disposition::Done => return Ok(response),
+                Disposition::Final(kind) => kind,
+                Disposition::FailedAtPath => self.failed_at_path(&response),
+                _ => unreachable!("the others have a failure"),
+            };
+            self.last.record(&response);
+            return Err(Tried::Final(kind));
         };
-        let (failure, kind) = match meaning.disposition {
-            Disposition::Done => return Ok(response),
-            Disposition::Final(kind) => {
-                self.last.record(&response);
-                return Err(Tried::Final(kind));
-            }
-            Disposition::FailedAtPath => {
-                let kind = self.failed_at_path(&response);
-                self.last.record(&response);
-                return Err(Tried::Final(kind));
-            }
-            Disposition::Retry(reason, kind) => failed((reason, kind)),
-            Disposition::Reroute => {
-                let (failure, kind) = failed(Disposition::REROUTE);
-                (self.reroute(failure, &response, &connection), kind)
-            }
+        let failure = failure
+            .with_peer(connection.peer.clone())
+            .with_note(format!("answered {status}"));
+        let failure = match meaning.disposition {
+            Disposition::Reroute => self.reroute(failure, &response, &connection),
             Disposition::DropCollectionId => {
                 let manifest = manifest_uid(&response);
                 self.request
                     .collection
                     .entry
                     .invalidate(collection_id, manifest);
-                failed(Disposition::DROP_COLLECTION_ID)
+                failure
             }
-            Disposition::ObeyErrorMap => {
-                let (failure, kind) = failed(Disposition::OBEY_ERROR_MAP);
-                (with_directive(failure, &connection, status), kind)
-            }
+            Disposition::ObeyErrorMap => with_directive(failure, &connection, status),
+            _ => failure,
         };
         self.last.record(&response);
         Err(Tried::Failed(failure, kind))

@@ -155,14 +155,14 @@ async fn ask(
 
 /// Any other status means the same as to any operation.
 fn error_response(status: Status, bucket: &BucketCore, connection: &Connection) -> LookupError {
-    let meaning = connection.judge(KvOperation::GetCollectionId.into(), status);
+    let meaning = connection.handle_status(KvOperation::GetCollectionId, false, status);
     if meaning.fetches_config {
         bucket.config_wanted.notify_one();
     }
-    match (meaning.disposition, meaning.disposition.retry()) {
+    match (meaning.disposition, meaning.disposition.failure()) {
         // Nothing of the operation itself was sent.
-        (_, Some((reason, kind))) => {
-            let failure = Failure::not_sent(reason)
+        (_, Some((answered, kind))) => {
+            let failure = Failure::not_sent(answered.reason)
                 .with_peer(connection.peer.clone())
                 .with_note(format!("collection lookup: answered {status}"));
             LookupError::Failed(with_directive(failure, connection, status), kind)

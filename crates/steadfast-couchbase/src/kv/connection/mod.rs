@@ -79,6 +79,9 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 
+use super::meaning::{Meaning, meaning};
+use super::operation::KvOperation;
+
 /// A socket, without TLS or with it.
 pub(crate) type Io = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
@@ -284,11 +287,23 @@ impl Connection {
         self.draining.cancel();
     }
 
-    /// Drains the connection, because a response says that it is unusable.
+    /// Returns what a status means that arrived on this connection, and drains the
+    /// connection if the status makes it unusable (D52). Every response other than a success
+    /// comes here, those to the client's own requests included (D51). `with_cas` says that
+    /// the request named a version of the document.
     #[cold]
-    pub(crate) fn invalidate(&self, status: Status) {
-        let why = format!("the server returned {status}");
-        self.drain(CloseReason::Replaced(why));
+    pub(crate) fn handle_status(
+        &self,
+        operation: KvOperation,
+        with_cas: bool,
+        status: Status,
+    ) -> Meaning {
+        let meaning = meaning(operation, with_cas, status, self.error_map.as_deref());
+        if meaning.closes_connection {
+            let why = format!("the server returned {status}");
+            self.drain(CloseReason::Replaced(why));
+        }
+        meaning
     }
 
     /// Completes when the connection begins to drain, with the reason. Cancel-safe.

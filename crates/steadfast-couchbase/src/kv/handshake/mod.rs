@@ -353,7 +353,7 @@ fn begin(
 /// step only means that the server cannot do it.
 fn check(answer: &Frame, error_map: Option<&ErrorMap>) -> Result<(), Rejected> {
     let (opcode, status) = (answer.opcode(), answer.status());
-    match meaning(KvOperation::Noop.into(), status, error_map) {
+    match meaning(KvOperation::Noop, false, status, error_map) {
         Meaning {
             closes_connection: true,
             ..

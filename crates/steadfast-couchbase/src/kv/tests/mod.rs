@@ -15,7 +15,7 @@ use steadfast_wire::error_map::{ErrorMap, MapVersion};
 use steadfast_wire::{Decoded, FrameBuilder, FrameDecoder, Opcode, Status};
 use tables::{Fate, Fates};
 
-use super::meaning::{Asked, Disposition, failed_path, meaning, responded};
+use super::meaning::{Disposition, failed_path, meaning};
 use super::operation::KvOperation;
 use crate::error::ErrorKind;
 use crate::fast_fail::{Raised, fast_fail_on_terminal_errors};
@@ -79,13 +79,6 @@ fn is_idempotent(operation: KvOperation) -> bool {
     row.expect("every operation is in the table").1
 }
 
-fn asked(operation: KvOperation) -> Asked {
-    Asked {
-        operation,
-        with_cas: false,
-    }
-}
-
 /// Checks what an answer comes to: the reason and the fates that are prescribed,
 /// or what it is called if it never comes up for a retry.
 fn check(
@@ -94,15 +87,15 @@ fn check(
     map: Option<&ErrorMap>,
     prescribed: Result<(&str, Fates), &str>,
 ) {
-    let disposition = meaning(asked(operation), status, map).disposition;
-    let decided = match (disposition, disposition.retry()) {
+    let disposition = meaning(operation, false, status, map).disposition;
+    let decided = match (disposition, disposition.failure()) {
         (Disposition::Done, _) => Err("Done"),
         (Disposition::FailedAtPath, _) => Err("AtPath"),
         (Disposition::Final(kind), _) => Err(kind.name()),
         (_, None) => panic!("{disposition:?} is neither final nor a retry"),
-        (_, Some((reason, kind))) => {
-            let fates = fates(operation, &Failure::responded(reason), kind);
-            Ok((reason.name(), fates))
+        (_, Some((failure, kind))) => {
+            let fates = fates(operation, &failure, kind);
+            Ok((failure.reason.name(), fates))
         }
     };
     assert_eq!(decided, prescribed, "{operation:?} answered {status:?}");
@@ -280,11 +273,7 @@ fn a_key_that_exists_is_a_mismatch_where_a_version_was_asked_for() {
             (true, ErrorKind::CasMismatch),
             (false, ErrorKind::DocumentExists),
         ] {
-            let asked = Asked {
-                operation: *operation,
-                with_cas,
-            };
-            let meaning = meaning(asked, Status::KeyExists, None);
+            let meaning = meaning(*operation, with_cas, Status::KeyExists, None);
             assert_eq!(meaning.disposition, Disposition::Final(kind));
         }
     }
@@ -295,7 +284,7 @@ fn some_answers_end_their_connection_and_some_ask_for_a_config() {
     let closes = [0x08, 0x1f, 0x25, 0x84];
     for operation in KvOperation::ALL {
         for code in 0..0x200 {
-            let meaning = meaning(asked(*operation), Status::from_code(code), None);
+            let meaning = meaning(*operation, false, Status::from_code(code), None);
             let prescribed = closes.contains(&code);
             assert_eq!(meaning.closes_connection, prescribed, "{code:#x}");
             assert_eq!(meaning.fetches_config, code == 0x07, "{code:#x}");
@@ -312,7 +301,7 @@ fn some_answers_end_their_connection_and_some_ask_for_a_config() {
         }});
         let map = ErrorMap::parse(json.to_string().as_bytes()).unwrap();
         let status = Status::from_code(0xfff0);
-        let meaning = meaning(asked(KvOperation::Upsert), status, Some(&map));
+        let meaning = meaning(KvOperation::Upsert, false, status, Some(&map));
         assert_eq!(meaning.closes_connection, closes, "{attribute}");
         assert_eq!(meaning.fetches_config, asks, "{attribute}");
     }
@@ -320,9 +309,17 @@ fn some_answers_end_their_connection_and_some_ask_for_a_config() {
 
 #[test]
 fn only_a_temporary_failure_says_that_the_node_is_overloaded() {
-    assert!(responded(&reason::KV_TEMPORARY_FAILURE).throttling);
-    assert!(!responded(&reason::KV_LOCKED).throttling);
-    assert!(!responded(&reason::KV_SYNC_WRITE_IN_PROGRESS).throttling);
+    for code in 0..0x200 {
+        let status = Status::from_code(code);
+        let disposition = meaning(KvOperation::Upsert, false, status, None).disposition;
+        if let Some((failure, _)) = disposition.failure() {
+            assert_eq!(
+                failure.throttling,
+                status == Status::TemporaryFailure,
+                "{status}"
+            );
+        }
+    }
 }
 
 #[test]
