@@ -35,7 +35,7 @@ pub struct AttemptMark {
 
 impl AttemptMark {
     /// The first attempt of a request.
-    #[cfg(any(feature = "tower", feature = "reqwest-middleware"))]
+    #[cfg(any(feature = "tower", feature = "reqwest-any"))]
     pub(crate) const fn first(remaining: Option<Duration>) -> Self {
         Self {
             number: 1,

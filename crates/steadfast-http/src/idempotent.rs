@@ -1,6 +1,6 @@
 //! Idempotency of requests, by method and `Idempotency-Key`.
 
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use http::{HeaderMap, HeaderName, Method};
@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, Method};
 pub(crate) static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Returns a new key: a random UUID, as a string of a structured header.
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 pub(crate) fn generate_key() -> http::HeaderValue {
     // Each state has keys of its own, from the system's random numbers.
     let random = || u128::from(RandomState::new().build_hasher().finish());
@@ -65,7 +65,7 @@ pub struct RequestHead<'a> {
     pub headers: &'a HeaderMap,
 }
 
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 impl<'a> RequestHead<'a> {
     pub(crate) const fn new(method: &'a Method, path: &'a str, headers: &'a HeaderMap) -> Self {
         Self {
@@ -97,7 +97,7 @@ mod tests {
         }
     }
 
-    #[cfg(any(feature = "tower", feature = "reqwest"))]
+    #[cfg(any(feature = "tower", feature = "reqwest-any"))]
     #[test]
     fn a_generated_key_is_a_new_uuid() {
         let keys: std::collections::HashSet<_> = (0..1000).map(|_| generate_key()).collect();

@@ -21,7 +21,8 @@
 //! | feature | integration |
 //! |---|---|
 //! | `tower` | [`tower`]: layers for hyper's client and any other tower service |
-//! | `reqwest`, `reqwest-middleware` | [`reqwest`]: `send_with_retry`, or a middleware |
+//! | `reqwest`, `reqwest-middleware` | [`reqwest`], for reqwest 0.13: `send_with_retry`, or a middleware |
+//! | `reqwest-0-12`, `reqwest-middleware-0-4` | `reqwest_0_12`: the same for reqwest 0.12 |
 //! | `aws` | `aws`: strategies for AWS SDK clients |
 //! | `tonic` | [`grpc`]: single calls of a tonic client; for a channel, use the tower layer |
 //! | `tokio` (default) | tokio's timer; without it, pass another one to `HttpRetry::new_in` |
@@ -43,22 +44,33 @@
 //! - Do not assume that a 503 means "not applied" unless you know who sends it. A
 //!   proxy also sends it when the server behind it fails.
 
+#![cfg_attr(
+    all(feature = "reqwest", feature = "reqwest-0-12"),
+    allow(
+        clippy::duplicate_mod,
+        reason = "one source for two versions of reqwest"
+    )
+)]
+
 #[cfg(feature = "aws")]
 pub mod aws;
 mod classify;
 #[cfg(feature = "client")]
 mod clock;
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 mod extensions;
 #[cfg(feature = "tonic")]
 pub mod grpc;
 pub mod hint;
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 mod http_retry;
 mod idempotent;
 pub mod reason;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
+#[cfg(feature = "reqwest-0-12")]
+#[path = "reqwest/version_0_12.rs"]
+pub mod reqwest_0_12;
 #[cfg(feature = "tower")]
 pub mod tower;
 
@@ -75,7 +87,7 @@ pub mod tower;
 /// # let _ = stack;
 /// # }
 /// ```
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 pub mod prelude {
     pub use crate::HttpClassifier;
     pub use crate::HttpRetry;
@@ -88,9 +100,9 @@ pub mod prelude {
 }
 
 pub use classify::{HttpClassifier, HttpOutcome};
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 pub use extensions::{AttemptCount, AttemptMark, ResponseReport};
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 pub use http_retry::HttpRetry;
 pub use idempotent::{RequestHead, is_idempotent};
 

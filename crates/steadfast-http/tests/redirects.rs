@@ -10,7 +10,10 @@ mod common;
 
 use std::pin::Pin;
 use std::time::Duration;
+#[allow(unused_imports, reason = "`tests/reqwest_0_12` includes this file")]
+use steadfast_http::reqwest as integration;
 
+use crate::integration::{RetryMiddleware, watch_redirects};
 use bytes::Bytes;
 use common::clients::{MiddlewareClient, ReqwestClient, ended, request};
 use common::promises::{all, quick};
@@ -24,7 +27,6 @@ use hyper_util::rt::TokioExecutor;
 use reqwest_middleware::ClientBuilder;
 use steadfast::strategy::Cause;
 use steadfast_http::HttpRetry;
-use steadfast_http::reqwest::{RetryMiddleware, watch_redirects};
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody};
 use tower::{BoxError, Layer, ServiceBuilder, ServiceExt, service_fn};
 use tower_http::follow_redirect::FollowRedirectLayer;

@@ -11,13 +11,14 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use steadfast_http::reqwest as integration;
 
+use crate::integration::RetryMiddleware;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use http_body_util::{BodyExt, Full};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Middleware, Next};
 use steadfast::{Backoff, Standard};
-use steadfast_http::reqwest::RetryMiddleware;
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody};
 use steadfast_http::{AttemptMark, HttpRetry};
 use tokio::sync::Semaphore;

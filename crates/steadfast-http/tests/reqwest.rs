@@ -11,7 +11,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+#[allow(unused_imports, reason = "`tests/reqwest_0_12` includes this file")]
+use steadfast_http::reqwest as integration;
 
+use crate::integration::{RetryMiddleware, SendWithRetry};
 use common::clients::{Limited, MiddlewareClient, ReqwestClient, answered};
 use common::promises::quick;
 use common::server::{Server, answer, with};
@@ -20,7 +23,6 @@ use http::Extensions;
 use reqwest::{Request, Response};
 use reqwest_middleware::{ClientBuilder, Middleware, Next};
 use steadfast::strategy::Cause;
-use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
 use steadfast_http::{AttemptMark, HttpRetry};
 
 #[tokio::test]

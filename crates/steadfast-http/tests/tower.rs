@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use steadfast_http::reqwest as integration;
 
 use common::clients::{Body, Limited, TowerClient, ended, request};
 use common::promises::quick;

@@ -12,7 +12,9 @@ use std::future::{Ready, ready};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use steadfast_http::reqwest as integration;
 
+use crate::integration::ErrorClassifier;
 use common::clients::{Body, MiddlewareClient, ReqwestClient, TowerClient, ended, request};
 use common::promises::quick;
 use common::server::{Server, answer, closed_port, with};
@@ -22,7 +24,6 @@ use steadfast::report::Outcome;
 use steadfast::strategy::Cause;
 use steadfast::world::{Roll, SharedWorld, SystemWorld, Timer, from_sleep};
 use steadfast::{Standard, VirtualWorld, World, reason, retry};
-use steadfast_http::reqwest::ErrorClassifier;
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody, RetryLayer};
 use steadfast_http::{HttpClassifier, HttpRetry};
 use tower::{BoxError, Layer, ServiceExt, service_fn};

@@ -19,7 +19,7 @@ use crate::reason::{REJECTED, UNAVAILABLE};
 static GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
 /// Returns whether the head of a response has a status.
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 pub(super) fn has_status(headers: &HeaderMap) -> bool {
     headers.contains_key(&GRPC_STATUS)
 }

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 use http::{HeaderMap, StatusCode};
 use steadfast::Failure;
-#[cfg(any(feature = "tower", feature = "reqwest", feature = "aws"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any", feature = "aws"))]
 use steadfast::failure::{Safety, Stage};
 use steadfast::reason::VALUE_NOT_ACCEPTED;
 
@@ -191,7 +191,7 @@ impl HttpClassifier {
     }
 
     /// Returns whether a response is a success that needs no further look.
-    #[cfg(any(feature = "tower", feature = "reqwest"))]
+    #[cfg(any(feature = "tower", feature = "reqwest-any"))]
     pub(crate) fn accepts(&self, status: StatusCode, headers: &HeaderMap) -> bool {
         #[cfg(feature = "grpc")]
         if self.grpc && grpc::has_status(headers) {
@@ -222,7 +222,7 @@ impl HttpClassifier {
     }
 
     /// Returns whether the client speaks a protocol without redirects.
-    #[cfg(any(feature = "tower", feature = "reqwest"))]
+    #[cfg(any(feature = "tower", feature = "reqwest-any"))]
     pub(crate) fn has_no_redirects(&self) -> bool {
         #[cfg(feature = "grpc")]
         return self.grpc;
@@ -255,7 +255,7 @@ impl fmt::Debug for HttpClassifier {
 }
 
 /// Forbids further attempts, because the body cannot be sent again.
-#[cfg(any(feature = "tower", feature = "reqwest", feature = "aws"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any", feature = "aws"))]
 pub(crate) fn cannot_resend(mut failure: Failure, why: impl fmt::Display) -> Failure {
     // A doubt about what a response proves is kept: "no" below is about the retry.
     let doubted = failure.stage == Stage::Responded && failure.safety == Safety::Maybe;

@@ -14,7 +14,7 @@ pub(crate) enum Redirects {
     /// The client may have followed some.
     Unknown,
     /// There was at least one.
-    #[cfg(feature = "reqwest")]
+    #[cfg(feature = "reqwest-any")]
     Followed,
 }
 
@@ -26,7 +26,7 @@ impl Redirects {
             Redirects::None => return failure,
             Redirects::Unknown if failure.stage.may_have_been_applied() => return failure,
             Redirects::Unknown => "perhaps after a redirect",
-            #[cfg(feature = "reqwest")]
+            #[cfg(feature = "reqwest-any")]
             Redirects::Followed => "after a redirect",
         };
         failure.stage = match failure.stage {

@@ -264,7 +264,7 @@ fn a_response_that_the_predicate_picks_is_a_failure_and_others_are_not() {
     assert_ne!(failure.reason, &VALUE_NOT_ACCEPTED);
 }
 
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 #[test]
 fn only_a_success_without_a_rule_needs_no_further_look() {
     let accepts = |classifier: HttpClassifier, status: u16| {
@@ -277,7 +277,7 @@ fn only_a_success_without_a_rule_needs_no_further_look() {
     assert!(!HttpClassifier::default().has_no_redirects());
 }
 
-#[cfg(all(feature = "grpc", any(feature = "tower", feature = "reqwest")))]
+#[cfg(all(feature = "grpc", any(feature = "tower", feature = "reqwest-any")))]
 #[test]
 fn a_classifier_of_grpc_reads_the_grpc_status_and_knows_that_there_are_no_redirects() {
     let classifier = HttpClassifier::grpc();

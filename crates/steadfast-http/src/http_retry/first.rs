@@ -15,7 +15,7 @@ use steadfast::world::Timer;
 
 use super::HttpRetry;
 use super::run::{FailedAttempt, HttpCall};
-#[cfg(any(feature = "tower", feature = "reqwest-middleware"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 use crate::extensions::AttemptMark;
 
 pub(crate) type BoxSleep = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -45,7 +45,7 @@ impl HttpRetry {
     }
 
     /// Returns the mark of a first attempt.
-    #[cfg(any(feature = "tower", feature = "reqwest-middleware"))]
+    #[cfg(any(feature = "tower", feature = "reqwest-any"))]
     pub(crate) fn first_mark(&self) -> AttemptMark {
         AttemptMark::first(self.time_limit())
     }

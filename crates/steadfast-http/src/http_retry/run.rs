@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::error::Error as StdError;
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -21,7 +21,7 @@ use steadfast::{Error, FailFast, Failure, Retry, RetryEvent, RetryStrategy, Worl
 
 use super::first::MadeAttempt;
 use super::{HttpRetry, Inner, Strategies};
-#[cfg(any(feature = "tower", feature = "reqwest"))]
+#[cfg(any(feature = "tower", feature = "reqwest-any"))]
 use crate::classify::cannot_resend;
 use crate::classify::{HttpOutcome, Redirects};
 use crate::clock;
@@ -348,7 +348,7 @@ impl<R, E> FailedAttempt<R, E> {
     }
 
     /// An attempt whose time was over, and whose body cannot be sent again.
-    #[cfg(any(feature = "tower", feature = "reqwest"))]
+    #[cfg(any(feature = "tower", feature = "reqwest-any"))]
     pub(crate) fn cut_off(why: impl fmt::Display) -> Self {
         let failure = Failure::in_flight(&reason::TIMEOUT).timed_out();
         let failure = cannot_resend(failure.with_note("no response in time"), why);

@@ -1,7 +1,7 @@
 //! A classifier for calls of your own.
 
+use super::library::Error;
 use http::HeaderMap;
-use reqwest::Error;
 use steadfast::Failure;
 use steadfast::classify::Classifier;
 use steadfast::reason::UNKNOWN;

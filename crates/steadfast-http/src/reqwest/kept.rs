@@ -7,10 +7,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use super::library::{Body, Request, Url};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Version};
 use http_body::Body as _;
-use reqwest::{Body, Request, Url};
 
 /// A copy of a request. It shares the body.
 pub(super) struct KeptRequest {
@@ -89,6 +89,7 @@ fn shared_bytes(body: &mut Body) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::library as reqwest;
     use super::*;
 
     #[test]

@@ -1,11 +1,12 @@
 //! Retries for all requests of a `reqwest-middleware` client.
 
 use std::cell::Cell;
+use std::error::Error as StdError;
 use std::sync::{Mutex, PoisonError};
 
+use super::library::{Request, Response};
+use super::middleware_library::{Error, Middleware, Next, Result};
 use http::Extensions;
-use reqwest::{Request, Response};
-use reqwest_middleware::{Error, Middleware, Next, Result};
 
 use super::send::{Begun, Sender};
 use crate::extensions::AttemptMark;
@@ -49,6 +50,16 @@ impl RetryMiddleware {
     /// Retries as `retry` says.
     pub const fn new(retry: HttpRetry) -> Self {
         Self { retry }
+    }
+}
+
+/// Returns the error that an error of the middleware wraps.
+pub(crate) fn inner_error<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> Option<&'a (dyn StdError + 'static)> {
+    match error.downcast_ref::<Error>()? {
+        Error::Reqwest(inner) => Some(inner),
+        Error::Middleware(inner) => Some(inner.as_ref()),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Retries for reqwest.
+//! Retries for reqwest 0.13. For reqwest 0.12, the feature `reqwest-0-12` has the same in
+//! `steadfast_http::reqwest_0_12`.
 //!
 //! Send a request with [`send_with_retry`](SendWithRetry::send_with_retry) instead
 //! of `send`:
@@ -45,14 +46,21 @@
 //!   lasts until the body is read. Set [`HttpRetry::timeout`](crate::HttpRetry::timeout).
 
 mod classifier;
+mod errors;
 mod kept;
 #[cfg(feature = "reqwest-middleware")]
 mod middleware;
 mod redirect;
 mod send;
 
+use ::reqwest as library;
+#[cfg(feature = "reqwest-middleware")]
+use ::reqwest_middleware as middleware_library;
 pub use classifier::ErrorClassifier;
+pub(crate) use errors::classify;
 #[cfg(feature = "reqwest-middleware")]
 pub use middleware::RetryMiddleware;
+#[cfg(feature = "reqwest-middleware")]
+pub(crate) use middleware::inner_error;
 pub use redirect::watch_redirects;
 pub use send::SendWithRetry;

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::error::Error as StdError;
 use std::future::Future;
 
+use super::library::{self, ClientBuilder, Response, Url};
 use http::{Method, StatusCode};
-use reqwest::{ClientBuilder, Response, Url};
 use tokio::task::futures::TaskLocalFuture;
 
 use crate::classify::Redirects;
@@ -47,7 +47,7 @@ pub(super) struct Hops {
 pub fn watch_redirects(client: ClientBuilder) -> ClientBuilder {
     // reqwest asks its retry policy about every request that it sends, also about
     // those that follow a redirect.
-    client.retry(reqwest::retry::never().classify_fn(|sent| {
+    client.retry(library::retry::never().classify_fn(|sent| {
         let (status, is_get) = (sent.status(), sent.method() == Method::GET);
         // Fails outside of a request that is retried.
         let _ = HOPS.try_with(|hops| {
@@ -80,8 +80,8 @@ pub(super) fn redirects<E: StdError + 'static>(
         // Some errors hold the address of their request.
         Err(error) => {
             let mut causes = causes(error);
-            let error = causes.find_map(|cause| cause.downcast_ref::<reqwest::Error>());
-            (None, error.and_then(reqwest::Error::url))
+            let error = causes.find_map(|cause| cause.downcast_ref::<library::Error>());
+            (None, error.and_then(library::Error::url))
         }
     };
     match hops.count {

@@ -5,8 +5,8 @@ use std::error::Error as StdError;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 
+use super::library::{self, Request, RequestBuilder, Response, Url};
 use http::{Extensions, HeaderMap, StatusCode};
-use reqwest::{Request, RequestBuilder, Response, Url};
 use steadfast::failure::Safety;
 use steadfast::first_try::FirstTry;
 use steadfast::{Error, FailFast, Failure, reason};
@@ -30,11 +30,11 @@ pub trait SendWithRetry: sealed::Sealed {
     fn send_with_retry(
         self,
         retry: &HttpRetry,
-    ) -> impl Future<Output = Result<Response, Error<reqwest::Error>>> + Send;
+    ) -> impl Future<Output = Result<Response, Error<library::Error>>> + Send;
 }
 
 impl SendWithRetry for RequestBuilder {
-    async fn send_with_retry(self, retry: &HttpRetry) -> Result<Response, Error<reqwest::Error>> {
+    async fn send_with_retry(self, retry: &HttpRetry) -> Result<Response, Error<library::Error>> {
         let (client, request) = self.build_split();
         let (sender, started) = match request {
             Ok(request) => Sender::start(retry, None, request, |request| client.execute(request)),
@@ -50,7 +50,7 @@ impl SendWithRetry for RequestBuilder {
 }
 
 #[cold]
-fn not_built(retry: &HttpRetry, error: reqwest::Error) -> Error<reqwest::Error> {
+fn not_built(retry: &HttpRetry, error: library::Error) -> Error<library::Error> {
     let failure = Failure::not_sent(&reason::OPERATION_FAILED)
         .with_safety(Safety::No)
         .with_note("the request could not be built");
@@ -60,7 +60,7 @@ fn not_built(retry: &HttpRetry, error: reqwest::Error) -> Error<reqwest::Error> 
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for reqwest::RequestBuilder {}
+    impl Sealed for super::RequestBuilder {}
 }
 
 /// Sends one request.

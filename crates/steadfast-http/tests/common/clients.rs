@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::integration::{RetryMiddleware, SendWithRetry, watch_redirects};
 use bytes::Bytes;
 use http::{Extensions, Request, Response};
 use http_body_util::Full;
@@ -10,7 +11,6 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 use steadfast::Error;
-use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry, watch_redirects};
 use steadfast_http::tower::{HttpRetryLayer, HttpRetryService, ReplayBody};
 use steadfast_http::{AttemptCount, HttpRetry, ResponseReport};
 use tower::{Layer, ServiceExt};

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use crate::integration::{RetryMiddleware, watch_redirects};
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
 use reqwest_middleware::ClientBuilder;
 use steadfast::retry;
 use steadfast_http::HttpRetry;
 use steadfast_http::grpc::StatusClassifier;
-use steadfast_http::reqwest::{RetryMiddleware, watch_redirects};
 use steadfast_http::tower::HttpRetryLayer;
 use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;

@@ -19,3 +19,5 @@ mod nested;
 mod raw;
 mod streams;
 mod tunnel;
+
+use steadfast_http::reqwest as integration;

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::integration::{RetryMiddleware, SendWithRetry};
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
 use reqwest_middleware::{ClientBuilder, Middleware, Next};
@@ -11,7 +12,6 @@ use steadfast::classify::any_error;
 use steadfast::strategy::Cause;
 use steadfast::{Backoff, Failure, Standard, reason, retry};
 use steadfast_http::HttpRetry;
-use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry};
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody, RetryLayer};
 use tower::{Layer, ServiceExt, service_fn};
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use crate::integration::{RetryMiddleware, SendWithRetry, watch_redirects};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -10,7 +11,6 @@ use reqwest_middleware::{ClientBuilder, Middleware, Next};
 use steadfast::Adaptive;
 use steadfast::strategy::{Cause, WhenLimited};
 use steadfast_http::HttpRetry;
-use steadfast_http::reqwest::{RetryMiddleware, SendWithRetry, watch_redirects};
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody};
 use tower::{Layer, ServiceExt, service_fn};
 

@@ -18,7 +18,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use steadfast_http::reqwest as integration;
 
+use crate::integration::SendWithRetry;
 use bytes::Bytes;
 use common::clients::{MiddlewareClient, ReqwestClient, TowerClient};
 use common::server::{Seen, Server, ServerAction};
@@ -29,7 +31,6 @@ use nginx::Nginx;
 use steadfast::reason::THROTTLED;
 use steadfast::strategy::Cause;
 use steadfast::{Backoff, Budget, Failure, Standard};
-use steadfast_http::reqwest::SendWithRetry;
 use steadfast_http::{HttpClassifier, HttpRetry};
 use tower::ServiceExt;
 

@@ -6,8 +6,6 @@
 
 #[cfg(feature = "client")]
 mod hyper;
-#[cfg(feature = "reqwest")]
-mod reqwest;
 #[cfg(feature = "tonic")]
 mod tonic;
 
@@ -62,7 +60,11 @@ pub(crate) fn causes<'a>(
 /// the source of the wrapped error as their own source and so skip the wrapped one.
 fn source<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
     #[cfg(feature = "reqwest-middleware")]
-    if let Some(inner) = reqwest::in_middleware(error) {
+    if let Some(inner) = crate::reqwest::inner_error(error) {
+        return Some(inner);
+    }
+    #[cfg(feature = "reqwest-middleware-0-4")]
+    if let Some(inner) = crate::reqwest_0_12::inner_error(error) {
         return Some(inner);
     }
     #[cfg(feature = "tower")]
@@ -91,7 +93,11 @@ fn definite(error: &(dyn StdError + 'static), now: SystemTime) -> Option<Failure
         return Some(failure);
     }
     #[cfg(feature = "reqwest")]
-    if let Some(failure) = reqwest::classify(error) {
+    if let Some(failure) = crate::reqwest::classify(error) {
+        return Some(failure);
+    }
+    #[cfg(feature = "reqwest-0-12")]
+    if let Some(failure) = crate::reqwest_0_12::classify(error) {
         return Some(failure);
     }
     #[cfg(feature = "tonic")]
@@ -121,6 +127,10 @@ fn of_inner_call(error: &(dyn StdError + 'static)) -> Option<Failure> {
     let failure = failure.or_else(|| of::<::reqwest::Error>(error));
     #[cfg(feature = "reqwest-middleware")]
     let failure = failure.or_else(|| of::<reqwest_middleware::Error>(error));
+    #[cfg(feature = "reqwest-0-12")]
+    let failure = failure.or_else(|| of::<reqwest_0_12::Error>(error));
+    #[cfg(feature = "reqwest-middleware-0-4")]
+    let failure = failure.or_else(|| of::<reqwest_middleware_0_4::Error>(error));
     #[cfg(feature = "tonic")]
     let failure = failure.or_else(|| of::<::tonic::Status>(error));
     failure

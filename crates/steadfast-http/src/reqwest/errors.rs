@@ -6,9 +6,11 @@ use steadfast::Failure;
 use steadfast::failure::Safety;
 use steadfast::reason::{NOT_AVAILABLE, OPERATION_FAILED, TIMEOUT};
 
+use super::library;
+
 /// Classifies an error of reqwest's that proves something.
-pub(super) fn classify(error: &(dyn StdError + 'static)) -> Option<Failure> {
-    let error = error.downcast_ref::<reqwest::Error>()?;
+pub(crate) fn classify(error: &(dyn StdError + 'static)) -> Option<Failure> {
+    let error = error.downcast_ref::<library::Error>()?;
     let failure = if could_not_connect(error) {
         let mut failure = Failure::not_sent(&NOT_AVAILABLE).with_note("could not connect");
         failure.timeout = error.is_timeout();
@@ -30,20 +32,7 @@ pub(super) fn classify(error: &(dyn StdError + 'static)) -> Option<Failure> {
 
 /// Returns whether this request got no connection. `reqwest::Error::is_connect` is
 /// also true if its streamed body comes from another request that got none.
-fn could_not_connect(error: &reqwest::Error) -> bool {
+fn could_not_connect(error: &library::Error) -> bool {
     let source = error.source().and_then(|source| source.downcast_ref());
     source.is_some_and(hyper_util::client::legacy::Error::is_connect)
-}
-
-/// Returns the error that an error of the middleware wraps.
-#[cfg(feature = "reqwest-middleware")]
-pub(super) fn in_middleware<'a>(
-    error: &'a (dyn StdError + 'static),
-) -> Option<&'a (dyn StdError + 'static)> {
-    use reqwest_middleware::Error;
-
-    match error.downcast_ref::<Error>()? {
-        Error::Reqwest(inner) => Some(inner),
-        Error::Middleware(inner) => Some(inner.as_ref()),
-    }
 }
