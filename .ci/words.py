@@ -4,6 +4,7 @@
 - Links in Markdown files lead to files that exist.
 - No module doc begins with a question word, so that a list of them can be scanned.
 - The root of the engine shows at most 30 names.
+- Two public types have two names, and so have two types of one crate.
 
 Lock files are left out: tools write them, and they name their registry.
 """
@@ -25,6 +26,22 @@ LOCK_FILES = {"Cargo.lock", "package-lock.json"}
 QUESTION = re.compile(r"//! (What|How|Where|Whether|Who)\b")
 ENGINE_ROOT = Path("crates/steadfast/src/lib.rs")
 MOST_NAMES = 30
+TYPE = re.compile(r"^(pub(?:\([^)]*\))? )?(?:struct|enum|trait|union|type) (\w+)", re.M)
+# A crate's error is `Error`, as everywhere. The others wait for better names.
+SHARED_NAMES = set(
+    """
+    Error
+    Effect Expectation Fault Finding Network Outcome Plan Scope Service WorstCase
+    steadfast::Inner steadfast::More steadfast::State
+    steadfast-cli::Action steadfast-cli::Command
+    steadfast-cluster::Inner steadfast-cluster::Parser steadfast-cluster::Waiting steadfast-cluster::Wanted
+    steadfast-couchbase::Begun steadfast-couchbase::Running steadfast-couchbase::Unsent
+    steadfast-http::Idempotent steadfast-http::Inner steadfast-http::Observer
+    steadfast-load::Value
+    """.split()
+)
+# The same type for two platforms, or with and without a feature.
+SHARED_NAMES |= {"steadfast-cli::StopSignals", "steadfast-cli::TerminalSettings", "steadfast-couchbase::Durations"}
 
 
 def main() -> int:
@@ -35,6 +52,7 @@ def main() -> int:
     ).stdout
     files = [Path(name) for name in listed.decode().split("\0") if name]
     problems = []
+    types: dict[str, list[Path]] = {}
     for path in files:
         if path.name in LOCK_FILES or path.is_symlink() or not path.is_file():
             continue
@@ -50,6 +68,11 @@ def main() -> int:
                 problems += [f"{path}:{number}: no such file: {link}" for link in dead(path, line)]
         if path.suffix == ".rs" and (found := QUESTION.match(text)):
             problems.append(f"{path}:1: a module doc begins with {found[1]!r}: name the module's job")
+        for name in type_names(path, text):
+            types.setdefault(name, []).append(path)
+    for name, paths in types.items():
+        if len(paths) > 1 and name not in SHARED_NAMES:
+            problems.append(f"{paths[0]}: the type {name} is also in {paths[1]}: give one of them another name")
     names = root_names(ENGINE_ROOT.read_text(encoding="utf-8"))
     if len(names) > MOST_NAMES:
         problems.append(f"{ENGINE_ROOT}: {len(names)} names at the root, at most {MOST_NAMES} are allowed")
@@ -62,6 +85,15 @@ def root_names(source: str) -> list[str]:
     """The names that the root of a crate re-exports."""
     uses = re.findall(r"^pub use [\w:]*?(\w+|\{[^}]*\});", source, re.M)
     return [name for use in uses for name in re.findall(r"\w+", use)]
+
+
+def type_names(path: Path, source: str) -> list[str]:
+    """The types of a file: each in its crate, and the public ones in the workspace. Tests are left out."""
+    parts = path.parts
+    if parts[0] != "crates" or parts[2:3] != ("src",) or path.suffix != ".rs" or "tests" in path.with_suffix("").parts:
+        return []
+    found = TYPE.findall(source)
+    return [f"{parts[1]}::{name}" for _, name in found] + [name for public, name in found if public == "pub "]
 
 
 def dead(path: Path, line: str) -> list[str]:

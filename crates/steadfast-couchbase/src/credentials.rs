@@ -27,11 +27,11 @@ use crate::sasl::SaltedPasswords;
 /// ```
 #[derive(Clone)]
 pub struct Credentials {
-    kind: Arc<Kind>,
+    kind: Arc<CredentialKind>,
 }
 
 /// The kinds of credentials.
-pub(crate) enum Kind {
+pub(crate) enum CredentialKind {
     /// A user of the cluster.
     Password(Password),
     /// A JSON web token, which names its user itself.
@@ -58,7 +58,7 @@ pub(crate) struct Certificate {
 impl Credentials {
     /// A user of the cluster.
     pub fn password(user: impl Into<String>, password: impl Into<String>) -> Self {
-        Self::from_kind(Kind::Password(Password {
+        Self::from_kind(CredentialKind::Password(Password {
             user: user.into(),
             password: Zeroizing::new(password.into()),
             salted: SaltedPasswords::default(),
@@ -67,13 +67,13 @@ impl Credentials {
 
     /// A JSON web token. Only sent within TLS.
     pub fn token(token: impl Into<String>) -> Self {
-        Self::from_kind(Kind::Token(Zeroizing::new(token.into())))
+        Self::from_kind(CredentialKind::Token(Zeroizing::new(token.into())))
     }
 
     /// A client certificate with the intermediate ones behind it, and its private
     /// key, both PEM. Needs TLS; the server takes the user from the certificate.
     pub fn certificate(chain_pem: impl Into<Vec<u8>>, key_pem: impl Into<Vec<u8>>) -> Self {
-        Self::from_kind(Kind::Certificate(Certificate {
+        Self::from_kind(CredentialKind::Certificate(Certificate {
             chain: chain_pem.into(),
             key: Zeroizing::new(key_pem.into()),
         }))
@@ -82,8 +82,8 @@ impl Credentials {
     /// The user's name, if these are a user and a password.
     pub fn user(&self) -> Option<&str> {
         match self.kind() {
-            Kind::Password(password) => Some(&password.user),
-            Kind::Token(_) | Kind::Certificate(_) => None,
+            CredentialKind::Password(password) => Some(&password.user),
+            CredentialKind::Token(_) | CredentialKind::Certificate(_) => None,
         }
     }
 
@@ -95,7 +95,7 @@ impl Credentials {
     /// the TLS configuration.
     pub fn validate(&self) -> Result<(), ConfigError> {
         match self.kind() {
-            Kind::Password(Password { user, password, .. }) => {
+            CredentialKind::Password(Password { user, password, .. }) => {
                 not_empty("user", user)?;
                 no_control("user", user)?;
                 if user.contains(':') {
@@ -105,7 +105,7 @@ impl Credentials {
                 not_empty("password", password)?;
                 no_nul("password", password)
             }
-            Kind::Token(token) => {
+            CredentialKind::Token(token) => {
                 not_empty("token", token)?;
                 if token.bytes().all(|byte| byte.is_ascii_graphic()) {
                     return Ok(());
@@ -113,7 +113,7 @@ impl Credentials {
                 let problem = "has characters in it that no token has: a space or a line break?";
                 Err(ConfigError::new("token", problem))
             }
-            Kind::Certificate(Certificate { chain, key }) => {
+            CredentialKind::Certificate(Certificate { chain, key }) => {
                 let missing = |part| Err(ConfigError::new(part, "is empty"));
                 match (chain.is_empty(), key.is_empty()) {
                     (true, _) => missing("client certificate"),
@@ -124,24 +124,24 @@ impl Credentials {
         }
     }
 
-    pub(crate) fn kind(&self) -> &Kind {
+    pub(crate) fn kind(&self) -> &CredentialKind {
         &self.kind
     }
 
     /// The value of the HTTP header `Authorization`; `None` with a certificate.
     pub(crate) fn authorization(&self) -> Option<Zeroizing<String>> {
         let header = match self.kind() {
-            Kind::Password(Password { user, password, .. }) => {
+            CredentialKind::Password(Password { user, password, .. }) => {
                 let pair = Zeroizing::new(format!("{user}:{}", password.as_str()));
                 format!("Basic {}", STANDARD.encode(pair.as_bytes()))
             }
-            Kind::Token(token) => format!("Bearer {}", token.as_str()),
-            Kind::Certificate(_) => return None,
+            CredentialKind::Token(token) => format!("Bearer {}", token.as_str()),
+            CredentialKind::Certificate(_) => return None,
         };
         Some(Zeroizing::new(header))
     }
 
-    fn from_kind(kind: Kind) -> Self {
+    fn from_kind(kind: CredentialKind) -> Self {
         Self {
             kind: Arc::new(kind),
         }
@@ -151,11 +151,11 @@ impl Credentials {
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
-            Kind::Password(Password { user, .. }) => {
+            CredentialKind::Password(Password { user, .. }) => {
                 write!(f, "Credentials::password({user:?}, ..)")
             }
-            Kind::Token(_) => f.write_str("Credentials::token(..)"),
-            Kind::Certificate(_) => f.write_str("Credentials::certificate(..)"),
+            CredentialKind::Token(_) => f.write_str("Credentials::token(..)"),
+            CredentialKind::Certificate(_) => f.write_str("Credentials::certificate(..)"),
         }
     }
 }

@@ -70,23 +70,23 @@ async fn wait(
     let call = Call::new("wait_until_ready")
         .idempotent(true)
         .timeout(timeout);
-    let mut waiting = Waiting {
+    let mut check = ReadinessCheck {
         core,
         bucket,
         readiness,
         changes: core.changes(),
     };
-    drive(call, &*core.strategy, &mut waiting).await
+    drive(call, &*core.strategy, &mut check).await
 }
 
-struct Waiting<'a> {
+struct ReadinessCheck<'a> {
     core: &'a Arc<Core>,
     bucket: Option<&'a Arc<BucketCore>>,
     readiness: Readiness,
     changes: watch::Receiver<u64>,
 }
 
-impl Attempts for Waiting<'_> {
+impl Attempts for ReadinessCheck<'_> {
     /// Cancel-safe: it never waits.
     async fn attempt(&mut self, _: Option<Instant>) -> Result<(), Tried> {
         // Changes from here on end the wait.
@@ -118,7 +118,7 @@ impl Attempts for Waiting<'_> {
     }
 }
 
-impl Driven for Waiting<'_> {
+impl Driven for ReadinessCheck<'_> {
     type Output = ();
 
     fn add_context(&mut self, error: Error) -> Error {
@@ -137,7 +137,7 @@ impl Driven for Waiting<'_> {
     }
 }
 
-impl Waiting<'_> {
+impl ReadinessCheck<'_> {
     fn missing_in_cluster(&self) -> Option<Failure> {
         if self.core.config().is_some() {
             return None;

@@ -8,7 +8,7 @@
 use steadfast_wire::sasl::Mechanism;
 
 use super::SaslError;
-use crate::credentials::{Credentials, Kind};
+use crate::credentials::{CredentialKind, Credentials};
 use crate::options::ClusterOptions;
 
 /// The protection of a connection.
@@ -41,7 +41,7 @@ pub(crate) fn preferred(
     credentials: &Credentials,
     channel: Channel,
 ) -> Result<Option<Mechanism>, SaslError> {
-    if let (Kind::Certificate(_), Channel::Tls) = (credentials.kind(), channel) {
+    if let (CredentialKind::Certificate(_), Channel::Tls) = (credentials.kind(), channel) {
         return Ok(None);
     }
     match acceptable(credentials, channel) {
@@ -86,20 +86,26 @@ const ALL: usize = Mechanism::ALL.len();
 fn acceptable(credentials: &Credentials, channel: Channel) -> &'static [Mechanism] {
     use Mechanism::{OauthBearer, Plain, ScramSha1, ScramSha256, ScramSha512};
     match (credentials.kind(), channel) {
-        (Kind::Password(_), Channel::Tls) => &[Plain, ScramSha512, ScramSha256, ScramSha1],
-        (Kind::Password(_), Channel::Clear) => &[ScramSha512, ScramSha256, ScramSha1],
-        (Kind::Password(_), Channel::ClearButTrusted) => {
+        (CredentialKind::Password(_), Channel::Tls) => {
+            &[Plain, ScramSha512, ScramSha256, ScramSha1]
+        }
+        (CredentialKind::Password(_), Channel::Clear) => &[ScramSha512, ScramSha256, ScramSha1],
+        (CredentialKind::Password(_), Channel::ClearButTrusted) => {
             &[ScramSha512, ScramSha256, ScramSha1, Plain]
         }
-        (Kind::Token(_), Channel::Tls | Channel::ClearButTrusted) => &[OauthBearer],
-        (Kind::Token(_), Channel::Clear) | (Kind::Certificate(_), _) => &[],
+        (CredentialKind::Token(_), Channel::Tls | Channel::ClearButTrusted) => &[OauthBearer],
+        (CredentialKind::Token(_), Channel::Clear) | (CredentialKind::Certificate(_), _) => &[],
     }
 }
 
 fn unprotected(credentials: &Credentials) -> &'static str {
     match credentials.kind() {
-        Kind::Password(_) | Kind::Token(_) => "a token is sent within TLS only: use couchbases://",
-        Kind::Certificate(_) => "a client certificate is shown within TLS only: use couchbases://",
+        CredentialKind::Password(_) | CredentialKind::Token(_) => {
+            "a token is sent within TLS only: use couchbases://"
+        }
+        CredentialKind::Certificate(_) => {
+            "a client certificate is shown within TLS only: use couchbases://"
+        }
     }
 }
 

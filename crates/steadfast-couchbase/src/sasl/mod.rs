@@ -33,7 +33,7 @@ pub(crate) use salted::SaltedPasswords;
 #[cfg(fuzzing)]
 pub use scram::fuzzing::scram as fuzz_scram;
 
-use crate::credentials::{Credentials, Kind};
+use crate::credentials::{CredentialKind, Credentials};
 use salted::Hash;
 use scram::Scram;
 
@@ -43,10 +43,10 @@ const BEARER_GIVES_UP: &[u8] = b"\x01";
 
 /// One authentication on one connection.
 pub(crate) struct Exchange {
-    state: State,
+    state: ExchangeState,
 }
 
-enum State {
+enum ExchangeState {
     /// Everything was said in the first message.
     Said(Mechanism),
     /// The server rejected the token, and the client has acknowledged it.
@@ -65,13 +65,13 @@ impl Exchange {
         credentials: &Credentials,
     ) -> Result<(Self, Vec<u8>), SaslError> {
         let hash = match (mechanism, credentials.kind()) {
-            (Mechanism::ScramSha512, Kind::Password(_)) => Hash::Sha512,
-            (Mechanism::ScramSha256, Kind::Password(_)) => Hash::Sha256,
-            (Mechanism::ScramSha1, Kind::Password(_)) => Hash::Sha1,
-            (Mechanism::Plain, Kind::Password(password)) => {
+            (Mechanism::ScramSha512, CredentialKind::Password(_)) => Hash::Sha512,
+            (Mechanism::ScramSha256, CredentialKind::Password(_)) => Hash::Sha256,
+            (Mechanism::ScramSha1, CredentialKind::Password(_)) => Hash::Sha1,
+            (Mechanism::Plain, CredentialKind::Password(password)) => {
                 return Self::said(mechanism, Plain::new(&password.user, &password.password));
             }
-            (Mechanism::OauthBearer, Kind::Token(token)) => {
+            (Mechanism::OauthBearer, CredentialKind::Token(token)) => {
                 return Self::said(mechanism, OauthBearer { token });
             }
             (
@@ -79,14 +79,17 @@ impl Exchange {
                 | Mechanism::ScramSha256
                 | Mechanism::ScramSha1
                 | Mechanism::Plain,
-                Kind::Token(_) | Kind::Certificate(_),
+                CredentialKind::Token(_) | CredentialKind::Certificate(_),
             )
-            | (Mechanism::OauthBearer, Kind::Password(_) | Kind::Certificate(_)) => {
+            | (
+                Mechanism::OauthBearer,
+                CredentialKind::Password(_) | CredentialKind::Certificate(_),
+            ) => {
                 return Err(SaslError::Unsuited(mechanism));
             }
         };
         let (scram, first) = Scram::begin(hash, credentials)?;
-        let state = State::Scram(scram);
+        let state = ExchangeState::Scram(scram);
         Ok((Self { state }, first))
     }
 
@@ -101,13 +104,13 @@ impl Exchange {
     /// that no honest server asks for.
     pub(crate) fn answer(&mut self, server: &[u8]) -> Result<Vec<u8>, SaslError> {
         match &mut self.state {
-            State::Scram(scram) => scram.answer(server),
-            State::Said(Mechanism::OauthBearer) => {
-                self.state = State::TokenRefused;
+            ExchangeState::Scram(scram) => scram.answer(server),
+            ExchangeState::Said(Mechanism::OauthBearer) => {
+                self.state = ExchangeState::TokenRefused;
                 Ok(BEARER_GIVES_UP.to_vec())
             }
-            State::Said(mechanism) => Err(SaslError::OutOfTurn(*mechanism)),
-            State::TokenRefused => Err(SaslError::OutOfTurn(Mechanism::OauthBearer)),
+            ExchangeState::Said(mechanism) => Err(SaslError::OutOfTurn(*mechanism)),
+            ExchangeState::TokenRefused => Err(SaslError::OutOfTurn(Mechanism::OauthBearer)),
         }
     }
 
@@ -118,9 +121,9 @@ impl Exchange {
     /// mechanism has it do so.
     pub(crate) fn finish(self, server: &[u8]) -> Result<(), SaslError> {
         match self.state {
-            State::Scram(scram) => scram.finish(server),
-            State::Said(_) => Ok(()),
-            State::TokenRefused => Err(SaslError::OutOfTurn(Mechanism::OauthBearer)),
+            ExchangeState::Scram(scram) => scram.finish(server),
+            ExchangeState::Said(_) => Ok(()),
+            ExchangeState::TokenRefused => Err(SaslError::OutOfTurn(Mechanism::OauthBearer)),
         }
     }
 
@@ -129,7 +132,7 @@ impl Exchange {
         message
             .append_to(&mut first)
             .map_err(SaslError::Unsendable)?;
-        let state = State::Said(mechanism);
+        let state = ExchangeState::Said(mechanism);
         Ok((Self { state }, first.to_vec()))
     }
 }

@@ -22,10 +22,10 @@ const CAPACITY: usize = 8;
 #[derive(Default)]
 pub(crate) struct SaltedPasswords {
     /// The oldest first.
-    known: Mutex<Vec<Entry>>,
+    known: Mutex<Vec<SaltedPassword>>,
 }
 
-struct Entry {
+struct SaltedPassword {
     hash: Hash,
     salt: Box<[u8]>,
     iterations: u32,
@@ -49,7 +49,7 @@ impl SaltedPasswords {
 
     fn cell(&self, hash: Hash, salt: &[u8], iterations: u32) -> Arc<OnceLock<Secret>> {
         let mut known = self.known.lock();
-        let same = |entry: &&Entry| {
+        let same = |entry: &&SaltedPassword| {
             entry.hash == hash && entry.iterations == iterations && *entry.salt == *salt
         };
         if let Some(entry) = known.iter().find(same) {
@@ -59,7 +59,7 @@ impl SaltedPasswords {
             known.remove(0);
         }
         let salted = Arc::new(OnceLock::new());
-        known.push(Entry {
+        known.push(SaltedPassword {
             hash,
             salt: salt.into(),
             iterations,

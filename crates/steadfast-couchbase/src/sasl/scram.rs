@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq;
 
 use super::SaslError;
 use super::salted::{Hash, Secret};
-use crate::credentials::{Credentials, Kind, Password};
+use crate::credentials::{CredentialKind, Credentials, Password};
 
 /// Fewer would make a stolen exchange easy to guess the password from. Servers
 /// have been shipped with 4000, so the 4096 of RFC 5802 would be too many to ask.
@@ -31,10 +31,10 @@ const HEADER: &str = "n,,";
 pub(super) struct Scram {
     hash: Hash,
     credentials: Credentials,
-    state: State,
+    state: ScramState,
 }
 
-enum State {
+enum ScramState {
     /// The first message was sent.
     First {
         nonce: String,
@@ -71,7 +71,7 @@ impl Scram {
         let scram = Self {
             hash,
             credentials: credentials.clone(),
-            state: State::First { nonce, bare },
+            state: ScramState::First { nonce, bare },
         };
         Ok((scram, first))
     }
@@ -79,7 +79,7 @@ impl Scram {
     /// The proof that the client knows the password.
     pub(super) fn answer(&mut self, server: &[u8]) -> Result<Vec<u8>, SaslError> {
         let hash = self.hash;
-        let State::First { nonce, bare } = &self.state else {
+        let ScramState::First { nonce, bare } = &self.state else {
             return Err(SaslError::OutOfTurn(hash.mechanism()));
         };
         let server = text(server)?;
@@ -105,14 +105,14 @@ impl Scram {
             .for_each(|(byte, key)| *byte ^= key);
         let server_key = hash.hmac(salted, b"Server Key");
         let signature = hash.hmac(&server_key, transcript.as_bytes());
-        self.state = State::Proved { signature };
+        self.state = ScramState::Proved { signature };
         Ok(format!("{without_proof},p={}", STANDARD.encode(&*proof)).into_bytes())
     }
 
     /// Checks the server's own proof.
     pub(super) fn finish(self, server: &[u8]) -> Result<(), SaslError> {
         // Who says "welcome" before the proofs were exchanged has proved nothing.
-        let State::Proved { signature } = self.state else {
+        let ScramState::Proved { signature } = self.state else {
             return Err(SaslError::Signature);
         };
         let server = text(server)?;
@@ -185,8 +185,10 @@ impl<'a> Challenge<'a> {
 
 fn password_of(credentials: &Credentials, hash: Hash) -> Result<&Password, SaslError> {
     match credentials.kind() {
-        Kind::Password(password) => Ok(password),
-        Kind::Token(_) | Kind::Certificate(_) => Err(SaslError::Unsuited(hash.mechanism())),
+        CredentialKind::Password(password) => Ok(password),
+        CredentialKind::Token(_) | CredentialKind::Certificate(_) => {
+            Err(SaslError::Unsuited(hash.mechanism()))
+        }
     }
 }
 

@@ -281,7 +281,7 @@ impl ReportedError {
 
 /// Returns the kind of an error, and the reason for which RFC 0049 lists it. The flag
 /// says whether the operation is idempotent.
-type Meaning = fn(&ReportedError, bool) -> (ErrorKind, Option<&'static Reason>);
+type ErrorTable = fn(&ReportedError, bool) -> (ErrorKind, Option<&'static Reason>);
 
 /// Whether errors prove that the statement was not applied. The flag says whether RFC
 /// 0049 lists the first one.
@@ -291,7 +291,7 @@ type Proof = fn(&ServiceResponse<'_>, &[ReportedError], bool) -> bool;
 /// errors the first decides about the kind: the others follow from it.
 pub(super) fn reported_error(
     response: &ServiceResponse<'_>,
-    meaning: Meaning,
+    meaning: ErrorTable,
     proof: Proof,
 ) -> Option<ServiceError> {
     let errors = match response.members.get::<Vec<ReportedError>>("errors") {

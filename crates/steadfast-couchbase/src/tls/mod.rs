@@ -26,7 +26,7 @@ use rustls::{ClientConfig, RootCertStore};
 pub(crate) use failure::is_tls_failure;
 
 use crate::config_error::ConfigError;
-use crate::credentials::{Certificate, Credentials, Kind};
+use crate::credentials::{Certificate, CredentialKind, Credentials};
 use crate::options::{Authority, TlsOptions};
 use unverified::Unverified;
 
@@ -49,7 +49,7 @@ pub(crate) fn client_config(
         Some(config) => ClientConfig::clone(config),
         None => from_options(options)?,
     };
-    if let Kind::Certificate(certificate) = credentials.kind() {
+    if let CredentialKind::Certificate(certificate) = credentials.kind() {
         config.client_auth_cert_resolver = resolver(certificate, config.crypto_provider())?;
     }
     Ok(Arc::new(config))

@@ -111,8 +111,8 @@ impl Routes {
     }
 
     /// The entry of a copy of a vbucket in both maps.
-    fn entry(&self, vbucket: u16, copy: u8) -> Entry {
-        Entry {
+    fn entry(&self, vbucket: u16, copy: u8) -> VbucketNodes {
+        VbucketNodes {
             current: self.current(vbucket, copy).map(|node| node.id),
             forward: self.forward(vbucket, copy).map(|node| node.id),
         }
@@ -127,7 +127,7 @@ impl Routes {
 /// The nodes of one vbucket in the current map and in the fast-forward map. A node
 /// keeps its number from config to config, whatever its place in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct VbucketNodes {
     current: Option<NodeId>,
     forward: Option<NodeId>,
 }
@@ -148,7 +148,7 @@ pub(crate) struct VbucketRoute {
 #[derive(Clone, Copy, Debug, Default)]
 struct Rerouted {
     /// The entry whose fast-forward node the request follows.
-    followed: Option<Entry>,
+    followed: Option<VbucketNodes>,
     /// The config of the last immediate hop.
     hopped: Option<ConfigVersion>,
 }

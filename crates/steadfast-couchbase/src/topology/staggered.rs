@@ -16,11 +16,11 @@ use futures_util::stream::FuturesUnordered;
 /// The time after which the next node is queried as well.
 const STAGGER: Duration = Duration::from_millis(100);
 
-type Query<Node> = Pin<Box<dyn Future<Output = (Node, bool)> + Send>>;
+type NodeQuery<Node> = Pin<Box<dyn Future<Output = (Node, bool)> + Send>>;
 
 /// The queries that have no response yet.
 pub(super) struct StaggeredQueries<Node> {
-    outstanding: FuturesUnordered<Query<Node>>,
+    outstanding: FuturesUnordered<NodeQuery<Node>>,
     nodes: Vec<Node>,
 }
 

@@ -46,10 +46,10 @@ pub(crate) struct WaitQueue {
 #[derive(Default)]
 struct Entries {
     next: u64,
-    waiting: BTreeMap<u64, Entry>,
+    waiting: BTreeMap<u64, QueuedRequest>,
 }
 
-struct Entry {
+struct QueuedRequest {
     condition: WaitCondition,
     woken: bool,
     waker: Option<Waker>,
@@ -66,7 +66,7 @@ impl WaitQueue {
         let mut entries = self.entries.lock();
         let key = entries.next;
         entries.next += 1;
-        let entry = Entry {
+        let entry = QueuedRequest {
             woken: is_met(&condition),
             condition,
             waker: None,

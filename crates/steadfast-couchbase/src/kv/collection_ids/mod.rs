@@ -42,11 +42,11 @@ pub(crate) struct CollectionEntry {
     /// The durations of operations on it.
     pub(crate) durations: Durations,
     known: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<LookupState>,
 }
 
 #[derive(Default)]
-struct State {
+struct LookupState {
     /// The manifest of the id.
     manifest: u64,
     /// The running lookup. Every waiter receives its result.

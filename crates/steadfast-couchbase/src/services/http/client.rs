@@ -151,11 +151,11 @@ pub(crate) struct Connector {
 }
 
 /// A connection, encrypted or not.
-pub(crate) struct Socket(Pin<Box<dyn Io>>);
+pub(crate) struct Socket(Pin<Box<dyn AsyncIo>>);
 
-trait Io: AsyncRead + AsyncWrite + Send {}
+trait AsyncIo: AsyncRead + AsyncWrite + Send {}
 
-impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
+impl<T: AsyncRead + AsyncWrite + Send> AsyncIo for T {}
 
 impl Connector {
     pub(crate) fn new(tls: Option<Arc<ClientConfig>>, timeout: Duration) -> Self {

@@ -47,7 +47,7 @@ pub(crate) struct Splitter {
     /// The name of the member that has the rows.
     rows: &'static str,
     limits: SizeLimits,
-    state: State,
+    state: SplitterState,
     /// The part of the last piece that was not read yet.
     input: Bytes,
     /// The number of bytes that were read before.
@@ -63,7 +63,7 @@ pub(crate) struct Splitter {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SplitterState {
     /// Before the object.
     Start,
     /// Before a name; `first` if the object may also end here.
@@ -107,7 +107,7 @@ impl Splitter {
         Self {
             rows,
             limits,
-            state: State::Start,
+            state: SplitterState::Start,
             input: Bytes::new(),
             consumed: 0,
             held: BytesMut::new(),
@@ -137,20 +137,20 @@ impl Splitter {
     /// Checks that the response was complete when it ended.
     pub(crate) fn finish(&self) -> Result<(), ReadError> {
         match self.state {
-            State::Done if self.had_rows => Ok(()),
-            State::Done => Err(self.malformed("it has no rows")),
+            SplitterState::Done if self.had_rows => Ok(()),
+            SplitterState::Done => Err(self.malformed("it has no rows")),
             _ => Err(self.malformed("it breaks off")),
         }
     }
 
     /// Whether the object is complete, with rows or without.
     pub(crate) fn is_whole(&self) -> bool {
-        self.state == State::Done
+        self.state == SplitterState::Done
     }
 
     /// Whether a row has begun that is not complete.
     pub(super) fn is_in_row(&self) -> bool {
-        self.state == State::Row
+        self.state == SplitterState::Row
     }
 
     /// Returns the members that have come so far.
@@ -160,7 +160,7 @@ impl Splitter {
 
     fn advance(&mut self) -> Result<Option<Bytes>, Problem> {
         while let Some(&byte) = self.input.first() {
-            if let State::Name | State::Value | State::Row = self.state {
+            if let SplitterState::Name | SplitterState::Value | SplitterState::Row = self.state {
                 if let Some(row) = self.scan()? {
                     return Ok(Some(row));
                 }
@@ -171,46 +171,47 @@ impl Splitter {
                 continue;
             }
             self.state = match (self.state, byte) {
-                (State::Start, b'{') => State::BeforeName { first: true },
-                (State::BeforeName { first: true }, b'}') | (State::AfterValue, b'}') => {
-                    State::Done
-                }
-                (State::BeforeName { .. }, b'"') => {
-                    self.begin(State::Name);
+                (SplitterState::Start, b'{') => SplitterState::BeforeName { first: true },
+                (SplitterState::BeforeName { first: true }, b'}')
+                | (SplitterState::AfterValue, b'}') => SplitterState::Done,
+                (SplitterState::BeforeName { .. }, b'"') => {
+                    self.begin(SplitterState::Name);
                     continue;
                 }
-                (State::Colon, b':') => State::BeforeValue,
-                (State::BeforeValue, _) if self.name != self.rows => {
-                    self.begin(State::Value);
+                (SplitterState::Colon, b':') => SplitterState::BeforeValue,
+                (SplitterState::BeforeValue, _) if self.name != self.rows => {
+                    self.begin(SplitterState::Value);
                     continue;
                 }
-                (State::BeforeValue, b'[') if !self.had_rows => {
+                (SplitterState::BeforeValue, b'[') if !self.had_rows => {
                     self.had_rows = true;
-                    State::BeforeRow { first: true }
+                    SplitterState::BeforeRow { first: true }
                 }
                 // Some services send `null` if there are no rows.
-                (State::BeforeValue, b'n') if !self.had_rows => {
+                (SplitterState::BeforeValue, b'n') if !self.had_rows => {
                     self.had_rows = true;
-                    self.begin(State::Value);
+                    self.begin(SplitterState::Value);
                     continue;
                 }
-                (State::BeforeRow { first: true } | State::AfterRow, b']') => State::AfterValue,
-                (State::BeforeRow { .. }, _) => {
-                    self.begin(State::Row);
+                (SplitterState::BeforeRow { first: true } | SplitterState::AfterRow, b']') => {
+                    SplitterState::AfterValue
+                }
+                (SplitterState::BeforeRow { .. }, _) => {
+                    self.begin(SplitterState::Row);
                     continue;
                 }
-                (State::AfterRow, b',') => State::BeforeRow { first: false },
-                (State::AfterValue, b',') => State::BeforeName { first: false },
-                (State::Start, _) => return Err("it is no JSON object"),
-                (State::BeforeName { .. }, _) => return Err(NO_NAME),
-                (State::Colon, _) => return Err("there is no colon after a name"),
-                (State::BeforeValue, _) if self.had_rows => return Err(TWICE),
-                (State::BeforeValue, _) => return Err(NO_ARRAY),
-                (State::AfterValue | State::AfterRow, _) => {
+                (SplitterState::AfterRow, b',') => SplitterState::BeforeRow { first: false },
+                (SplitterState::AfterValue, b',') => SplitterState::BeforeName { first: false },
+                (SplitterState::Start, _) => return Err("it is no JSON object"),
+                (SplitterState::BeforeName { .. }, _) => return Err(NO_NAME),
+                (SplitterState::Colon, _) => return Err("there is no colon after a name"),
+                (SplitterState::BeforeValue, _) if self.had_rows => return Err(TWICE),
+                (SplitterState::BeforeValue, _) => return Err(NO_ARRAY),
+                (SplitterState::AfterValue | SplitterState::AfterRow, _) => {
                     return Err("there is neither a comma nor an end after a value");
                 }
-                (State::Done, _) => return Err("there is more after its end"),
-                (State::Name | State::Value | State::Row, _) => {
+                (SplitterState::Done, _) => return Err("there is more after its end"),
+                (SplitterState::Name | SplitterState::Value | SplitterState::Row, _) => {
                     unreachable!("values are scanned above")
                 }
             };
@@ -224,7 +225,7 @@ impl Splitter {
         self.consumed += 1;
     }
 
-    fn begin(&mut self, state: State) {
+    fn begin(&mut self, state: SplitterState) {
         self.state = state;
         self.value = ValueEnd::new();
         self.held.clear();
@@ -233,7 +234,7 @@ impl Splitter {
     /// Reads on in the current value. Returns it if it is a row and complete.
     fn scan(&mut self) -> Result<Option<Bytes>, Problem> {
         let (most, problem) = match self.state {
-            State::Row => (self.limits.row, "a row is too long"),
+            SplitterState::Row => (self.limits.row, "a row is too long"),
             _ => (
                 self.limits.members - self.members_size,
                 "there is too much around the rows",
@@ -255,8 +256,8 @@ impl Splitter {
             self.held.extend_from_slice(&part);
             self.held.split().freeze()
         };
-        if self.state == State::Row {
-            self.state = State::AfterRow;
+        if self.state == SplitterState::Row {
+            self.state = SplitterState::AfterRow;
             return Ok(Some(value));
         }
         self.members_size += value.len();
@@ -266,12 +267,12 @@ impl Splitter {
 
     /// Takes a complete name, or the complete value of a member.
     fn member_part(&mut self, value: Bytes) -> Result<(), Problem> {
-        if self.state == State::Name {
+        if self.state == SplitterState::Name {
             self.name = serde_json::from_slice(&value).map_err(|_| NO_NAME)?;
-            self.state = State::Colon;
+            self.state = SplitterState::Colon;
             return Ok(());
         }
-        self.state = State::AfterValue;
+        self.state = SplitterState::AfterValue;
         if self.name == self.rows {
             return if &value[..] == b"null" {
                 Ok(())
