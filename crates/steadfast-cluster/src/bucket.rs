@@ -68,7 +68,7 @@ impl BucketSettings {
         Self { replicas, ..self }
     }
 
-    /// Sets the number of vbuckets.
+    /// Sets the number of vbuckets: a power of two, 1024 at most.
     #[must_use]
     pub fn vbuckets(self, vbuckets: u16) -> Self {
         Self { vbuckets, ..self }
@@ -103,9 +103,9 @@ impl BucketSettings {
                 self.replicas
             ));
         }
-        if !(1..=1024).contains(&self.vbuckets) {
+        if !self.vbuckets.is_power_of_two() || self.vbuckets > 1024 {
             return Err(format!(
-                "a bucket has 1 to 1024 vbuckets, not {}",
+                "a bucket has 1, 2, 4, … or 1024 vbuckets, not {}",
                 self.vbuckets
             ));
         }

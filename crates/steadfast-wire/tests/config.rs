@@ -182,7 +182,7 @@ fn a_node_that_leaves_its_name_open_is_written_so() {
 
 #[test]
 fn a_config_that_contradicts_itself_is_rejected_with_the_place() {
-    let cases: [(&str, Value, &str); 11] = [
+    let cases: [(&str, Value, &str); 12] = [
         ("/rev", json!("x"), "invalid type"),
         ("/nodesExt", json!(null), "invalid type"),
         (
@@ -215,6 +215,11 @@ fn a_config_that_contradicts_itself_is_rejected_with_the_place() {
             "/vBucketServerMap/serverList",
             json!(["db1:1"]),
             "vBucketMap has node 1, and serverList just 1",
+        ),
+        (
+            "/vBucketServerMap/vBucketMap",
+            json!([[0], [0], [0]]),
+            "vBucketMap has 3 vbuckets, which is not a power of two",
         ),
         (
             "/vBucketServerMap/vBucketMapForward",
@@ -272,7 +277,10 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_map(servers: u16)(copies in 1..4_usize, count in 0..20_usize)(
+    fn any_map(servers: u16)(
+        copies in 1..4_usize,
+        count in prop::sample::select(vec![0_usize, 1, 2, 4, 8, 16]),
+    )(
         rows in prop::collection::vec(
             prop::collection::vec(prop::option::of(0..servers), copies), count)
     ) -> VbucketMap {

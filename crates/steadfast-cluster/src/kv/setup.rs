@@ -71,8 +71,9 @@ impl Session {
         }
     }
 
-    /// Opens a bucket: 0x24 for one that does not exist or is not this user's, 0x01 for one that
-    /// is not ready on this node, 0x83 while other commands of the connection are under way (D4).
+    /// Opens a bucket: 0x24 for one that is not this user's, whether it exists or not; 0x01 for
+    /// one that the user may open and this node does not have, or not yet; 0x83 while other
+    /// commands of the connection are under way (D4).
     pub(super) fn select_bucket(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         if self.waiting > 0 {
             return Err(Status::NotSupported);
@@ -82,7 +83,7 @@ impl Session {
         if !user.rights.may_open(name) {
             return Err(Status::AccessError);
         }
-        let bucket = self.shared.bucket(name).ok_or(Status::AccessError)?;
+        let bucket = self.shared.bucket(name).ok_or(Status::KeyNotFound)?;
         if self.node.membership() != Membership::Member {
             return Err(Status::KeyNotFound);
         }

@@ -126,10 +126,17 @@ async fn selecting_a_bucket_needs_the_right_and_a_node_that_has_it() {
     client.authenticate("limited", "l").await;
     assert_eq!(client.select(BUCKET).await, Status::AccessError);
     assert_eq!(
-        client.select("other").await,
+        client.select("missing").await,
         Status::AccessError,
-        "does not exist"
+        "this user learns nothing of buckets without rights on them"
     );
+    assert_eq!(
+        client.select("other").await,
+        Status::KeyNotFound,
+        "this user may open it, and it does not exist"
+    );
+    client.authenticate("app", "secret").await;
+    assert_eq!(client.select("missing").await, Status::KeyNotFound);
     let joining = NodeId::new(1);
     let mut on_lost = Client::connect(&cluster, joining).await;
     on_lost.hello(USUAL).await;

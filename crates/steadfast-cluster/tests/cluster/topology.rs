@@ -414,6 +414,7 @@ async fn buckets_are_created_and_dropped_and_invalid_ones_rejected() {
         BucketSettings::new("a b"),
         BucketSettings::new("x").replicas(4),
         BucketSettings::new("x").vbuckets(0),
+        BucketSettings::new("x").vbuckets(1000),
         BucketSettings::new("x").vbuckets(1025),
     ] {
         assert!(cluster.create_bucket(bad).await.is_err());

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use steadfast::apart::apart;
 use steadfast::{Budget, RetryStrategy, StrategyExt};
 use steadfast_wire::Frame;
-use steadfast_wire::config::{ClusterConfig, ConfigVersion, Service, Transport};
+use steadfast_wire::config::{ClusterConfig, ConfigNode, ConfigVersion, Service, Transport};
 use tokio::sync::watch;
 use tokio_rustls::TlsConnector;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +26,9 @@ use crate::observe::publish_gauges;
 use crate::observe::{ClusterLabels, Orphan, Reports};
 use crate::options::{ClusterOptions, Network};
 use crate::services::Services;
-use crate::topology::{Address, BucketCore, ConnectionKey, TerminalStates, track_cluster};
+use crate::topology::{
+    Address, BucketCore, ConnectionKey, NEVER_OPEN, Node, TerminalStates, WAS_OPEN, track_cluster,
+};
 
 /// The shared state of a client. Owned by its handles and its tasks.
 pub(crate) struct Core {
@@ -247,13 +249,39 @@ impl Core {
     /// Records a rejected connection. Wakes blocked requests on every bucket if it
     /// is a new terminal state.
     pub(crate) fn handle_rejected(&self, key: &ConnectionKey, rejected: &Rejected) {
-        if !self.terminals.record(key, rejected) {
+        let is_new = match &key.0 {
+            Some(bucket) if rejected.is_unknown_bucket() && self.is_missing(bucket, &key.1) => self
+                .terminals
+                .record(key, &Rejected::missing_bucket(bucket)),
+            _ => self.terminals.record(key, rejected),
+        };
+        if !is_new {
             return;
         }
         self.changed();
         for bucket in self.buckets() {
             bucket.waiting.wake(|condition| condition.blocked);
         }
+    }
+
+    /// Records that a node does not have a bucket. Returns whether no node has it (D4).
+    fn is_missing(&self, bucket: &Arc<str>, node: &Address) -> bool {
+        let open = self.buckets.lock().get(bucket).cloned();
+        let routes = open.and_then(|bucket| bucket.routes.load_full());
+        let is_open = |node: &Arc<Node>| node.connections().next().is_some();
+        if routes.iter().flat_map(|routes| routes.nodes()).any(is_open) {
+            return false;
+        }
+        let patience = match routes {
+            Some(_) => WAS_OPEN,
+            None => NEVER_OPEN,
+        };
+        let mut nodes = self.nodes();
+        if nodes.is_empty() {
+            nodes = self.candidates();
+        }
+        self.terminals
+            .record_unknown_bucket(bucket, node, &nodes, patience)
     }
 
     /// Returns the next node to try while there is no connection. After all candidates were
@@ -273,21 +301,27 @@ impl Core {
 
     /// The nodes to try without a connection: those of the last config, and the seeds.
     pub(crate) fn candidates(&self) -> Vec<Address> {
-        let mut candidates = Vec::new();
-        if let Some(config) = self.config() {
-            let network = self.network_of(&config);
-            for node in &config.nodes {
-                let endpoint =
-                    node.endpoint(Service::KeyValue, self.transport(), network.as_deref());
-                candidates.extend(endpoint.map(|(host, port)| Address::new(host, port)));
-            }
-        }
+        let mut candidates = self.nodes();
         for seed in &*self.seeds.get() {
             if !candidates.contains(seed) {
                 candidates.push(seed.clone());
             }
         }
         candidates
+    }
+
+    /// The nodes of the newest config that have documents; none without a config.
+    fn nodes(&self) -> Vec<Address> {
+        let Some(config) = self.config() else {
+            return Vec::new();
+        };
+        let network = self.network_of(&config);
+        let endpoint = |node: &ConfigNode| {
+            let (host, port) =
+                node.endpoint(Service::KeyValue, self.transport(), network.as_deref())?;
+            Some(Address::new(host, port))
+        };
+        config.nodes.iter().filter_map(endpoint).collect()
     }
 
     pub(crate) fn transport(&self) -> Transport {

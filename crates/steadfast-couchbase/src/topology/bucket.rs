@@ -33,9 +33,8 @@ pub(crate) struct BucketCore {
     pub(crate) routes: ArcSwapOption<Routes>,
     /// The last failure to open the bucket.
     rejected: Mutex<Option<Rejected>>,
-    /// Held while a config is applied or the routes are refreshed. Contains the last config of a response:
-    /// thousands of responses may bring the same one, and it is parsed once.
-    applying: Mutex<bytes::Bytes>,
+    /// Held while a config is applied or the routes are refreshed.
+    applying: Mutex<Applying>,
     this: Weak<BucketCore>,
 }
 
@@ -68,28 +67,32 @@ impl BucketCore {
         config: ClusterConfig,
         first: Option<(&Address, Opened)>,
     ) -> bool {
-        let _applying = self.applying.lock();
-        self.apply_locked(config, first)
+        let mut applying = self.applying.lock();
+        self.apply_locked(config, first, &mut applying)
     }
 
     /// Applies the config in a response or notification, if it is newer.
     pub(crate) fn apply_config_from(&self, frame: &Frame, host: &str) -> bool {
-        let mut last = self.applying.lock();
-        if *last == frame.value() {
+        let mut applying = self.applying.lock();
+        if applying.last == frame.value() {
             return false;
         }
-        *last = frame.value_bytes();
+        applying.last = frame.value_bytes();
         match parse_config(frame, host) {
-            Ok(config) => self.apply_locked(config, None),
+            Ok(config) => self.apply_locked(config, None, &mut applying),
             Err(rejected) => {
-                // Any response can bring one, so it is no warning.
-                tracing::debug!(bucket = %self.name, host, %rejected, "ignored an invalid config");
+                applying.warn(&self.name, &rejected.note);
                 false
             }
         }
     }
 
-    fn apply_locked(&self, config: ClusterConfig, first: Option<(&Address, Opened)>) -> bool {
+    fn apply_locked(
+        &self,
+        config: ClusterConfig,
+        first: Option<(&Address, Opened)>,
+        applying: &mut Applying,
+    ) -> bool {
         let (Some(this), Some(bucket)) = (self.this.upgrade(), &config.bucket) else {
             return false;
         };
@@ -101,6 +104,10 @@ impl BucketCore {
             return false;
         }
         let before = self.routes.load_full();
+        if let Some(problem) = before.as_ref().and_then(|it| other_hash(it, bucket)) {
+            applying.warn(&self.name, &problem);
+            return false;
+        }
         let supersedes = before
             .as_ref()
             .is_none_or(|before| config.version.supersedes(before.version()));
@@ -223,6 +230,36 @@ impl BucketCore {
         }
         self.waiting.wake_all();
     }
+}
+
+/// The lock on a bucket's config.
+#[derive(Default)]
+struct Applying {
+    /// The last config of a response: thousands of responses may bring the same one, and it
+    /// is parsed once.
+    last: bytes::Bytes,
+    warned: bool,
+}
+
+impl Applying {
+    /// Logs that a config is ignored: the first as a warning, because any response can bring
+    /// another.
+    fn warn(&mut self, bucket: &str, problem: &str) {
+        match std::mem::replace(&mut self.warned, true) {
+            false => tracing::warn!(bucket, problem, "ignored an invalid config"),
+            true => tracing::debug!(bucket, problem, "ignored an invalid config"),
+        }
+    }
+}
+
+/// Describes a config that gives documents of the same bucket other vbuckets (D66). With it,
+/// the client would not find what was written before.
+fn other_hash(known: &Routes, new: &BucketConfig) -> Option<String> {
+    let known = known.bucket().filter(|known| known.uuid == new.uuid)?;
+    let (had, has) = (known.vbuckets.vbucket_count(), new.vbuckets.vbucket_count());
+    // A bucket that is being created has none yet.
+    (had != 0 && had != has)
+        .then(|| format!("it has {has} vbuckets, and the same bucket had {had} before"))
 }
 
 /// Returns whether the config of a seed replaces the known one although it is not newer.

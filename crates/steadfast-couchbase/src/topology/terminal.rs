@@ -8,11 +8,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use steadfast::Reason;
 
 use super::Address;
+use super::missing_bucket::MissingBuckets;
 use crate::kv::handshake::{Reached, Rejected};
 use crate::reason::{AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, TLS_ERROR};
 
@@ -23,6 +25,7 @@ pub(crate) type ConnectionKey = (Option<Arc<str>>, Address);
 #[derive(Default)]
 pub(crate) struct TerminalStates {
     states: Mutex<HashMap<ConnectionKey, Rejected>>,
+    missing: Mutex<MissingBuckets>,
 }
 
 impl TerminalStates {
@@ -50,8 +53,23 @@ impl TerminalStates {
         is_new
     }
 
+    /// Records that a node does not have a bucket. `nodes` are those of the newest config.
+    /// Returns whether the bucket is missing after so much patience (D4).
+    pub(crate) fn record_unknown_bucket(
+        &self,
+        bucket: &Arc<str>,
+        node: &Address,
+        nodes: &[Address],
+        patience: Duration,
+    ) -> bool {
+        self.missing.lock().record(bucket, node, nodes, patience)
+    }
+
     /// Clears the state of an opened connection, and that of its bucket.
     pub(crate) fn opened(&self, key: &ConnectionKey) {
+        if let Some(bucket) = &key.0 {
+            self.missing.lock().forget(bucket);
+        }
         clear(&mut self.states.lock(), key, Reached::Bucket);
     }
 

@@ -153,9 +153,12 @@ async fn a_missing_or_forbidden_bucket_fails_fast() {
         .start()
         .await
         .unwrap();
-    for (credentials, bucket) in [
-        (app(), "missing"),
-        (Credentials::password("guest", "guest"), BUCKET),
+    let guest = || Credentials::password("guest", "guest");
+    for (credentials, bucket, advice) in [
+        (app(), "missing", "check its spelling"),
+        (guest(), "missing", "check that it exists"),
+        (guest(), BUCKET, "check that it exists"),
+        (guest(), "other", "check its spelling"),
     ] {
         let cluster = with(&server, credentials.clone(), ClusterOptions::new()).await;
         let documents = cluster.bucket(bucket).default_collection();
@@ -167,10 +170,7 @@ async fn a_missing_or_forbidden_bucket_fails_fast() {
             reasons(&error).contains(&"BUCKET_ACCESS_ERROR"),
             "{error:#}"
         );
-        assert!(
-            error.to_string().contains("check that it exists"),
-            "{error}"
-        );
+        assert!(error.to_string().contains(advice), "{error}");
         cluster.close().await;
         let cluster = with(&server, credentials, best_effort()).await;
         let documents = cluster.bucket(bucket).default_collection();
@@ -205,6 +205,31 @@ async fn a_bucket_that_is_not_ready_on_a_node_is_waited_for_under_the_default_st
     let documents = cluster.bucket(BUCKET).default_collection();
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     assert_eq!(not_ready.fired(), 4);
+    cluster.close().await;
+}
+
+/// Other nodes have the bucket, so the one that does not is starting.
+#[tokio::test]
+async fn a_bucket_that_one_node_does_not_have_is_not_missing() {
+    let server = server(2, 0).await;
+    let starting = Fault::on(Opcode::SelectBucket).node(server.nodes()[0]);
+    let starting = server.fault(starting.answer(Status::KeyNotFound));
+    let cluster = client(&server).await;
+    let documents = cluster.bucket(BUCKET).default_collection();
+    let on_other = key_on(&server, server.nodes()[1]);
+    documents.upsert(&on_other, &1).timeout(LONG).await.unwrap();
+    // These take longer than a missing bucket is waited for.
+    until("the node was asked often", || starting.fired() >= 12).await;
+    let on_starting = key_on(&server, server.nodes()[0]);
+    let outcome = documents.get(&on_starting).timeout(ms(50)).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
+    assert_eq!(reasons(&error), ["NODE_NOT_AVAILABLE"], "{error:#}");
+    drop(starting);
+    documents
+        .upsert(&on_starting, &1)
+        .timeout(LONG)
+        .await
+        .unwrap();
     cluster.close().await;
 }
 

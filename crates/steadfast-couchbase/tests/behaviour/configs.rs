@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use serde_json::json;
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{Cluster, ClusterOptions};
@@ -10,7 +11,7 @@ use steadfast_wire::{Feature, Opcode, Status};
 use tokio::net::TcpListener;
 
 use crate::fixture::*;
-use crate::scripted::{Reply, Scripted, config};
+use crate::scripted::{Reply, Scripted, bucket_config, config};
 
 /// Moves documents, and says whether the client knows where they are before it
 /// asks for any.
@@ -106,6 +107,15 @@ async fn configs_are_not_polled_where_they_are_pushed() {
 /// A server whose config leads to itself, and another that nobody should ask.
 /// The first refuses one request with a config that leads to the second.
 async fn with_decoy(epoch: i64, rev: i64) -> (Scripted, Scripted, Arc<AtomicU32>) {
+    with_decoy_of(epoch, rev, VBUCKETS).await
+}
+
+/// The same; the second config has so many vbuckets.
+async fn with_decoy_of(
+    epoch: i64,
+    rev: i64,
+    vbuckets: u16,
+) -> (Scripted, Scripted, Arc<AtomicU32>) {
     let refusals = Arc::new(AtomicU32::new(0));
     let decoy = Scripted::start(|_| Reply::Usual).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -116,8 +126,10 @@ async fn with_decoy(epoch: i64, rev: i64) -> (Scripted, Scripted, Arc<AtomicU32>
             Reply::Answer(Status::Success, config(1, 5, &ports[..1], 0).into_bytes())
         }
         Opcode::Get if count.fetch_add(1, Ordering::Relaxed) == 0 => {
-            let other = config(epoch, rev, &ports, 1);
-            Reply::Answer(Status::NotMyVbucket, other.into_bytes())
+            let mut other = bucket_config(epoch, rev, &ports, 1);
+            let map: Vec<_> = (0..vbuckets).map(|_| [1]).collect();
+            other["vBucketServerMap"]["vBucketMap"] = json!(map);
+            Reply::Answer(Status::NotMyVbucket, other.to_string().into_bytes())
         }
         _ => Reply::Usual,
     });
@@ -132,6 +144,19 @@ async fn configs_that_are_older_or_of_no_epoch_are_ignored() {
         documents.get("k").timeout(LONG).await.unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 2, "{epoch}.{rev}");
         assert_eq!(decoy.dials(), 0, "{epoch}.{rev}");
+        cluster.close().await;
+    }
+}
+
+/// Documents would be looked for in other vbuckets than they were written to.
+#[tokio::test]
+async fn a_newer_config_with_another_number_of_vbuckets_is_ignored() {
+    for vbuckets in [0, VBUCKETS / 2, VBUCKETS - 1, 2 * VBUCKETS] {
+        let (server, decoy, asked) = with_decoy_of(1, 6, vbuckets).await;
+        let (cluster, documents) = server.opened().await;
+        documents.get("k").timeout(LONG).await.unwrap();
+        assert_eq!(asked.load(Ordering::Relaxed), 2, "{vbuckets}");
+        assert_eq!(decoy.dials(), 0, "{vbuckets}");
         cluster.close().await;
     }
 }

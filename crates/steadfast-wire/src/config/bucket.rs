@@ -43,6 +43,12 @@ impl BucketConfig {
                 self.node_count
             ));
         }
+        let count = self.vbuckets.vbucket_count();
+        if count != 0 && !count.is_power_of_two() {
+            return Err(format!(
+                "vBucketMap has {count} vbuckets, which is not a power of two"
+            ));
+        }
         let maps = [
             ("vBucketMap", Some(&self.vbuckets)),
             ("vBucketMapForward", self.forward_vbuckets.as_ref()),
@@ -58,11 +64,10 @@ impl BucketConfig {
                     self.servers.len()
                 ));
             }
-            if map.vbucket_count() != self.vbuckets.vbucket_count() {
+            if map.vbucket_count() != count {
                 return Err(format!(
-                    "{name} has {} vbuckets, and vBucketMap {}",
+                    "{name} has {} vbuckets, and vBucketMap {count}",
                     map.vbucket_count(),
-                    self.vbuckets.vbucket_count()
                 ));
             }
         }

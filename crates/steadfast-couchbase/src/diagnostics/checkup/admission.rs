@@ -63,7 +63,8 @@ pub(super) async fn bucket(checkup: &Checkup, seed: &Address) -> Result<Finding,
             let advice = if rejected.reason == &BUCKET_ACCESS_ERROR {
                 "create the bucket, or give the user rights on it; the server says the same of both"
             } else if rejected.reason == &NODE_NOT_AVAILABLE {
-                "the bucket is not ready on this node: wait, or look at the node"
+                "check the spelling of the bucket's name; if the node has just started, wait until its \
+                 buckets are ready"
             } else {
                 "look at the server's log"
             };

@@ -102,6 +102,21 @@ impl Rejected {
         self.note.starts_with(UNPROVEN)
     }
 
+    /// Returns whether the node does not have the bucket, which the user may open.
+    pub(crate) fn is_unknown_bucket(&self) -> bool {
+        self.reason == &NODE_NOT_AVAILABLE
+    }
+
+    /// No node has the bucket, which the user may open (D4).
+    pub(crate) fn missing_bucket(bucket: &str) -> Self {
+        let note = format!(
+            "the cluster has no bucket \"{bucket}\"; check its spelling \
+             (its nodes answered {})",
+            Status::KeyNotFound
+        );
+        Self::new(&BUCKET_ACCESS_ERROR, note)
+    }
+
     /// A bucket without a config is of a kind that the client cannot use.
     pub(super) fn without_config(bucket: &str, status: Status) -> Self {
         Self::unsupported_bucket(&format_args!(
@@ -165,7 +180,7 @@ pub(super) fn bucket_refused(bucket: &str, answer: &Frame) -> Rejected {
     let status = answer.status();
     let reason = match status {
         Status::AccessError | Status::AuthError => &BUCKET_ACCESS_ERROR,
-        // The user may open the bucket, but it is not ready on this node.
+        // The user may open it, and this node does not have it, or not yet.
         Status::KeyNotFound => &NODE_NOT_AVAILABLE,
         Status::NotSupported => {
             tracing::error!(
@@ -181,6 +196,11 @@ pub(super) fn bucket_refused(bucket: &str, answer: &Frame) -> Rejected {
         format!(
             "the server does not open the bucket \"{bucket}\"; check that it exists and that \
              the user has rights on it ({status}{said})"
+        )
+    } else if reason == &NODE_NOT_AVAILABLE {
+        format!(
+            "the node has no bucket \"{bucket}\"; check its spelling, or wait if the node \
+             has just started ({status}{said})"
         )
     } else {
         format!("opening the bucket \"{bucket}\": {status}{said}")
