@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| steadfast_cluster::fuzzing::statement(text));
+fuzz_target!(|text: &str| steadfast_sqlpp::fuzzing::statement(text));

@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Now;
 use crate::http::mgmt::details;
-use crate::indexes::Indexes;
 use crate::journal::split_key;
 use crate::manifest::BucketManifest;
 use crate::store::vbucket::Vbucket;
@@ -136,7 +135,8 @@ pub(crate) struct Bucket {
     /// Design documents of views, by name.
     pub design_documents: RwLock<BTreeMap<String, Value>>,
     /// Query indexes.
-    pub indexes: Indexes,
+    #[cfg(feature = "sqlpp")]
+    pub indexes: Arc<steadfast_sqlpp::Indexes>,
     vbuckets: Vec<Mutex<Vbucket>>,
     manifest: RwLock<Arc<BucketManifest>>,
     forward: RwLock<Option<Vec<VbucketNodes>>>,
@@ -181,7 +181,8 @@ impl Bucket {
             dropped: CancellationToken::new(),
             is_dropped: AtomicBool::new(false),
             design_documents: RwLock::default(),
-            indexes: Indexes::default(),
+            #[cfg(feature = "sqlpp")]
+            indexes: Arc::default(),
             vbuckets,
             manifest: RwLock::default(),
             forward: RwLock::default(),

@@ -35,6 +35,12 @@ impl Now {
         u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
     }
 
+    /// The time since the Unix epoch.
+    #[cfg(feature = "sqlpp")]
+    pub(crate) const fn elapsed_since_epoch(self) -> Duration {
+        self.0
+    }
+
     /// Returns the moment after this duration.
     pub(crate) fn after(self, delay: Duration) -> Self {
         Self(self.0.saturating_add(delay))

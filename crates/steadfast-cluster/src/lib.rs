@@ -36,6 +36,10 @@
 //! The `steadfast cluster` command runs the same cluster as a process of its own, with a control
 //! endpoint for tests in any language.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "sqlpp"),
+    allow(dead_code, reason = "only statements use some parts")
+)]
 
 mod bucket;
 mod clock;
@@ -43,7 +47,6 @@ mod cluster;
 mod error_map;
 pub mod fault;
 mod http;
-mod indexes;
 pub mod journal;
 mod kv;
 mod manifest;
@@ -60,7 +63,6 @@ pub mod users;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing {
-    pub use crate::http::fuzz_statement as statement;
     pub use crate::sasl::fuzz_login as login;
     pub use crate::subdoc::fuzzing::paths;
 }

@@ -110,11 +110,12 @@ impl BucketManifest {
         self.by_id.get(&id).cloned()
     }
 
-    /// The scopes and names of all collections.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+    /// The ids, scopes and names of all collections.
+    #[cfg(feature = "sqlpp")]
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &str, &str)> {
         self.scopes.iter().flat_map(|(scope, entry)| {
-            let names = entry.collections.keys();
-            names.map(|name| (scope.as_str(), name.as_str()))
+            let named = entry.collections.iter();
+            named.map(|(name, collection)| (collection.id, scope.as_str(), name.as_str()))
         })
     }
 

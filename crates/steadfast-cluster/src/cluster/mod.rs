@@ -37,7 +37,6 @@ use shared::Shared;
 use crate::Service;
 use crate::error_map::ServedErrorMap;
 use crate::fault::{Fault, FaultGuard, Faults};
-use crate::http::query::PlanLoss;
 use crate::http::script::{Script, ScriptGuard, Scripts};
 use crate::journal::Journal;
 use crate::manifest::ManifestError;
@@ -221,12 +220,14 @@ impl TestCluster {
     }
 
     /// Returns the number of prepared statements.
+    #[cfg(feature = "sqlpp")]
     pub fn plan_count(&self) -> usize {
         self.inner.shared.plans.count()
     }
 
     /// Loses all prepared statements, as nodes do when they restart; returns their number.
-    pub fn lose_plans(&self, how: PlanLoss) -> usize {
+    #[cfg(feature = "sqlpp")]
+    pub fn lose_plans(&self, how: crate::script::PlanLoss) -> usize {
         self.inner.shared.plans.lose(how)
     }
 

@@ -16,7 +16,6 @@ use crate::bucket::Bucket;
 use crate::clock::Clock;
 use crate::error_map::ServedErrorMap;
 use crate::fault::Faults;
-use crate::http::query::{PreparedPlans, Transactions};
 use crate::http::script::Scripts;
 use crate::http::{SearchIndexes, UnreadResponses};
 use crate::journal::{Journal, Origin};
@@ -45,9 +44,11 @@ pub(crate) struct Shared {
     /// Canned responses.
     pub scripts: Scripts,
     /// Prepared statements.
-    pub plans: PreparedPlans,
+    #[cfg(feature = "sqlpp")]
+    pub plans: steadfast_sqlpp::PreparedPlans,
     /// Transactions of statements.
-    pub transactions: Transactions,
+    #[cfg(feature = "sqlpp")]
+    pub transactions: steadfast_sqlpp::Transactions,
     /// Definitions of search indexes.
     pub search_indexes: SearchIndexes,
     /// The users.
@@ -88,8 +89,10 @@ impl Shared {
             journal: Journal::new(journal_limit),
             faults: Faults::new(seed),
             scripts: Scripts::default(),
-            plans: PreparedPlans::default(),
-            transactions: Transactions::default(),
+            #[cfg(feature = "sqlpp")]
+            plans: steadfast_sqlpp::PreparedPlans::default(),
+            #[cfg(feature = "sqlpp")]
+            transactions: steadfast_sqlpp::Transactions::default(),
             search_indexes: SearchIndexes::default(),
             users: Users::default(),
             error_map: ServedErrorMap::default(),

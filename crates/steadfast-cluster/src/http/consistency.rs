@@ -9,36 +9,13 @@ use serde_json::Value;
 use super::HttpSession;
 use crate::bucket::Bucket;
 
-/// Says why a query cannot be consistent with its `scan_vectors`.
+/// Says why a search cannot be consistent with its vectors.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unmet {
     /// The vectors cannot be read.
     Malformed(&'static str),
     /// No such write has happened.
     NotReached(String),
-}
-
-/// Checks the vectors of a query: for each bucket and vbucket a seqno and a uuid.
-pub(super) fn check_scan_vectors(vectors: &Value, session: &HttpSession) -> Result<(), Unmet> {
-    const NOT_A_VECTOR: Unmet = Unmet::Malformed("scan_vectors has an entry that is no vector");
-    let Some(buckets) = vectors.as_object().filter(|buckets| !buckets.is_empty()) else {
-        return Err(Unmet::Malformed("at_plus needs scan_vectors"));
-    };
-    for (name, vectors) in buckets {
-        let bucket = session.shared.bucket(name);
-        for (vbucket, vector) in vectors.as_object().ok_or(NOT_A_VECTOR)? {
-            let number = vbucket.parse().map_err(|_| NOT_A_VECTOR)?;
-            let (Some(seqno), Some(uuid)) = (vector[0].as_u64(), vector[1].as_str()) else {
-                return Err(NOT_A_VECTOR);
-            };
-            let uuid = uuid.parse().map_err(|_| NOT_A_VECTOR)?;
-            let bucket = bucket.as_deref();
-            if !bucket.is_some_and(|bucket| has_reached(bucket, number, uuid, seqno)) {
-                return Err(Unmet::NotReached(format!("{name}/{vbucket}")));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Checks the vectors of a search: for each index the seqno by `vbucket/uuid`. An index
@@ -66,7 +43,7 @@ pub(super) fn check_search_vectors(vectors: &Value, session: &HttpSession) -> Re
 }
 
 /// Whether a vbucket has this history, up to this write.
-fn has_reached(bucket: &Bucket, vbucket: u16, uuid: u64, seqno: u64) -> bool {
+pub(super) fn has_reached(bucket: &Bucket, vbucket: u16, uuid: u64, seqno: u64) -> bool {
     let Ok(vbucket) = bucket.vbucket(vbucket) else {
         return false;
     };

@@ -12,7 +12,7 @@
 //! The modules:
 //!
 //! - [`mgmt`]: bootstrap, buckets, collections and users;
-//! - [`query`]: statements on documents, and prepared statements; `analytics`: literals only;
+//! - [`query`]: statements on documents, by `steadfast-sqlpp`; `analytics`: literals only;
 //! - `search` and `views`: empty results, for scripts to fill;
 //! - [`control`]: the cluster's own endpoint, for tests in any language.
 
@@ -20,14 +20,15 @@ mod analytics;
 mod consistency;
 pub(crate) mod control;
 mod faults;
-mod language;
 mod message;
 pub(crate) mod mgmt;
+mod options;
 pub(crate) mod query;
 mod rows;
 pub mod script;
 mod search;
 mod search_indexes;
+mod statement_response;
 mod unread;
 mod views;
 
@@ -48,15 +49,13 @@ pub(crate) use message::{HttpRequest, HttpResponse};
 pub(crate) use search_indexes::SearchIndexes;
 pub(crate) use unread::UnreadResponses;
 
-#[cfg(fuzzing)]
-pub use language::fuzzing::statement as fuzz_statement;
-
 use crate::Service;
 use crate::cluster::TestCluster;
 use crate::cluster::node::{AcceptedConnection, ServerNode};
 use crate::cluster::shared::Shared;
 use crate::kv::Stranger;
 use crate::users::User;
+use statement_response::ResponseMeta;
 use unread::BodyInPieces;
 
 /// The largest body that is read.
@@ -263,11 +262,11 @@ fn open_to_all(request: &HttpRequest, session: &HttpSession) -> Option<HttpRespo
 fn envelope(request: &HttpRequest, service: Service, rows: usize) -> rows::Envelope {
     match service {
         Service::Query | Service::Analytics => {
-            let options = query::options::RequestOptions::read(request).unwrap_or_default();
-            let context_id = options.text("client_context_id");
+            let members = options::read(request).unwrap_or_default();
+            let context_id = options::context_id(&members);
             let header = match service {
-                Service::Analytics => query::response::ResponseMeta::analytics(context_id),
-                _ => query::response::ResponseMeta::new(context_id),
+                Service::Analytics => ResponseMeta::analytics(context_id),
+                _ => ResponseMeta::new(context_id),
             };
             header.around_rows()
         }

@@ -9,6 +9,8 @@ mod contents;
 mod faults;
 mod guard;
 mod holds;
+#[cfg(feature = "sqlpp")]
+mod plans;
 mod rules;
 mod scripts;
 mod status;
@@ -192,8 +194,10 @@ impl Control {
                 let add = || scripts::add(request, cluster);
                 rules::route("script", rest, request, &cluster.scripts().rules, add)
             }
-            ("GET", ["plans"]) => Ok(scripts::count_plans(cluster)),
-            ("POST", ["plans", "lose"]) => scripts::lose_plans(request, cluster),
+            #[cfg(feature = "sqlpp")]
+            ("GET", ["plans"]) => Ok(plans::count(cluster)),
+            #[cfg(feature = "sqlpp")]
+            ("POST", ["plans", "lose"]) => plans::lose(request, cluster),
             (method, ["error-map", code]) => faults::error_map(method, code, request, cluster),
             ("GET", ["topology", "rebalance"]) => Ok(topology::rebalance(cluster)),
             ("POST", ["topology", action]) => topology::route(action, request, cluster).await,

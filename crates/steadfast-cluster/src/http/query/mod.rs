@@ -1,63 +1,75 @@
 //! The query service.
 //!
-//! The service executes statements of the small language in the `language` folder;
-//! scripts answer everything else. A request contains a statement or the name of a
-//! prepared plan. [`PlanLoss`] makes plans disappear, as they do when a node restarts.
+//! The service executes the statements of `steadfast-sqlpp`; scripts answer everything else. A
+//! request contains a statement or the name of a prepared plan. `PlanLoss` makes plans
+//! disappear, as they do when a node restarts.
 
-pub(super) mod error;
-mod execute;
-mod indexes;
-mod keyspace;
-pub(super) mod options;
-mod plans;
-pub(super) mod response;
-mod select;
-mod transaction;
-mod write;
+#[cfg(feature = "sqlpp")]
+mod documents;
+#[cfg(feature = "sqlpp")]
+mod session;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-pub(super) use execute::signature;
-pub use plans::PlanLoss;
-pub(crate) use plans::PreparedPlans;
-pub(crate) use transaction::Transactions;
-
-use super::consistency::{Unmet, check_scan_vectors};
-use super::rows::{Break, Rows, respond};
+use super::options;
+use super::statement_response::ResponseMeta;
 use super::{HttpRequest, HttpResponse, HttpSession};
 use crate::users::User;
-use error::QueryError;
-use execute::{Executed, Execution};
-use options::RequestOptions;
-use response::ResponseMeta;
 
 /// Answers a request to the query service.
-pub(super) fn answer(request: &HttpRequest, session: &HttpSession, user: &User) -> HttpResponse {
+pub(super) fn answer(
+    request: &HttpRequest,
+    session: &HttpSession,
+    user: &Arc<User>,
+) -> HttpResponse {
     if request.path != "/query/service" && request.path != "/query" {
         return HttpResponse::text(404, "404 page not found");
     }
-    let options = match RequestOptions::read(request) {
-        Ok(options) => options,
-        Err(sentence) => return refuse(None, QueryError::new(1070, sentence)),
+    let members = match options::read(request) {
+        Ok(members) => members,
+        Err(sentence) => return refuse(400, 1070, &sentence),
     };
-    let context_id = options.text("client_context_id");
+    let header = ResponseMeta::new(options::context_id(&members));
     if !matches!(request.method.as_str(), "GET" | "POST") {
         let message = format!("Unsupported http method: {}", request.method);
-        return refuse(context_id, QueryError::new(1010, message));
+        return header.failed(405, error(1010, &message));
     }
-    let mut header = ResponseMeta::new(context_id);
+    execute(members, header, session, user)
+}
+
+#[cfg(feature = "sqlpp")]
+fn execute(
+    members: Map<String, Value>,
+    mut header: ResponseMeta,
+    session: &HttpSession,
+    user: &Arc<User>,
+) -> HttpResponse {
+    use steadfast_sqlpp::{Executed, QueryError, RequestOptions, ResultRows};
+
+    use std::time::Duration;
+
+    use super::rows::{Break, respond};
+
+    /// While nothing has been written, an error can still have its own status.
+    fn first_is_good(mut rows: ResultRows) -> Result<ResultRows, QueryError> {
+        match rows.next() {
+            None => Ok(rows),
+            Some(Err(error)) if !error.comes_with_rows() => Err(error),
+            Some(Err(error)) => Ok(Box::new(std::iter::once(Err(error)))),
+            Some(first) => Ok(Box::new(std::iter::once(first).chain(rows))),
+        }
+    }
+
+    let options = RequestOptions::from(members);
     header.profile = matches!(options.text("profile"), Some("phases" | "timings"));
-    let executed = execute(&options, session, user).or_else(|error| {
-        if !QueryError::comes_with_rows(error.code) {
+    let session = session::QuerySession::shared(session, user);
+    let executed = steadfast_sqlpp::execute(&options, &session).or_else(|error| {
+        if !error.comes_with_rows() {
             return Err(error);
         }
-        Ok(Executed {
-            rows: Box::new(std::iter::once(Err(error.into()))),
-            ..Executed::with_rows(Value::Null, Vec::new())
-        })
+        Ok(Executed::failing(error))
     });
     let mut held = 0;
     let executed = executed.and_then(|executed| {
@@ -68,104 +80,55 @@ pub(super) fn answer(request: &HttpRequest, session: &HttpSession, user: &User) 
         first_is_good(executed.rows)
     });
     match executed {
-        Ok(rows) => respond(200, header.around_rows(), rows, Duration::ZERO).holding(held),
+        Ok(rows) => {
+            let rows = rows.map(|row| row.map_err(|error| Break::Error(error.to_json())));
+            let envelope = header.around_rows();
+            respond(200, envelope, Box::new(rows), Duration::ZERO).holding(held)
+        }
         Err(error) => header.failed(error.http_status(), error.to_json()),
     }
 }
 
+#[cfg(not(feature = "sqlpp"))]
+fn execute(
+    _: Map<String, Value>,
+    header: ResponseMeta,
+    _: &HttpSession,
+    _: &Arc<User>,
+) -> HttpResponse {
+    let message = "This cluster was built without its feature `sqlpp`: script the answer with \
+                   `POST /scripts` of the control endpoint, or with `TestCluster::script`";
+    header.failed(400, error(1020, message))
+}
+
 /// The response to missing or wrong credentials.
 pub(super) fn unauthenticated() -> HttpResponse {
-    refuse(None, QueryError::unauthenticated())
+    refuse(401, 10_000, "Failure to authenticate user")
 }
 
 /// The statement of a request, also behind a plan; for scripts to look at.
 pub(super) fn statement_of(request: &HttpRequest, session: &HttpSession) -> Option<String> {
-    let options = RequestOptions::read(request).ok()?;
-    match (options.text("statement"), options.text("prepared")) {
-        (Some(statement), _) => Some(statement.to_owned()),
-        (None, Some(name)) => session.shared.plans.peek(name),
-        (None, None) => None,
+    let members = options::read(request).ok()?;
+    if let Some(statement) = members.get("statement").and_then(Value::as_str) {
+        return Some(statement.to_owned());
     }
+    statement_of_plan(session, members.get("prepared")?.as_str()?)
 }
 
-fn execute(
-    options: &RequestOptions,
-    session: &HttpSession,
-    user: &User,
-) -> Result<Executed, QueryError> {
-    let parameters = options
-        .parameters()
-        .map_err(|sentence| QueryError::new(1070, sentence))?;
-    if options.text("scan_consistency") == Some("at_plus") {
-        check_scan_vectors(options.value("scan_vectors"), session).map_err(
-            |unmet| match unmet {
-                Unmet::Malformed(sentence) => QueryError::new(1070, sentence),
-                Unmet::NotReached(vector) => {
-                    QueryError::new(12_015, format!("Index scan timed out - {vector}"))
-                }
-            },
-        )?;
-    }
-    let mut execution = Execution {
-        session,
-        user,
-        options,
-        parameters,
-        transaction: None,
-    };
-    if options.flag("tximplicit") {
-        return execution.in_a_transaction();
-    }
-    // In use until the statement is executed.
-    let joined = options
-        .text("txid")
-        .map(|id| session.shared.transactions.join(id, session, user))
-        .transpose()?;
-    execution.transaction = joined.as_ref().map(|joined| Arc::clone(&joined.0));
-    run(&mut execution)
+#[cfg(feature = "sqlpp")]
+fn statement_of_plan(session: &HttpSession, name: &str) -> Option<String> {
+    session.shared.plans.peek(name)
 }
 
-/// Executes the statement of a request, or its plan.
-fn run(execution: &mut Execution<'_>) -> Result<Executed, QueryError> {
-    let options = execution.options;
-    match (options.text("prepared"), options.text("statement")) {
-        (Some(name), None) => execution.run_prepared(name),
-        (None, Some(statement)) => execution.run(statement),
-        (Some(_), Some(_)) => Err(QueryError::new(
-            1060,
-            "Multiple values for statement or prepared.",
-        )),
-        (None, None) => Err(QueryError::new(1050, "No statement or prepared value")),
-    }
+#[cfg(not(feature = "sqlpp"))]
+fn statement_of_plan(_: &HttpSession, _: &str) -> Option<String> {
+    None
 }
 
-/// Rows whose first is not an error: while nothing has been written, an error can still have its
-/// own status.
-fn first_is_good(mut rows: Rows) -> Result<Rows, QueryError> {
-    match rows.next() {
-        None => Ok(rows),
-        Some(Err(Break::Error(error))) => {
-            let error = to_error(&error);
-            match QueryError::comes_with_rows(error.code) {
-                true => Ok(Box::new(std::iter::once(Err(error.into())))),
-                false => Err(error),
-            }
-        }
-        Some(first) => Ok(Box::new(std::iter::once(first).chain(rows))),
-    }
+fn refuse(status: u16, code: u32, message: &str) -> HttpResponse {
+    ResponseMeta::new(None).failed(status, error(code, message))
 }
 
-fn to_error(shown: &Value) -> QueryError {
-    let code = shown["code"].as_u64();
-    QueryError {
-        code: code.and_then(|code| code.try_into().ok()).unwrap_or(5000),
-        message: shown["msg"].as_str().unwrap_or_default().to_owned(),
-        retry: shown["retry"].as_bool(),
-        reason: shown.get("reason").cloned(),
-        cause: shown.get("cause").cloned().map(Box::new),
-    }
-}
-
-fn refuse(context_id: Option<&str>, error: QueryError) -> HttpResponse {
-    ResponseMeta::new(context_id).failed(error.http_status(), error.to_json())
+fn error(code: u32, message: &str) -> Value {
+    json!({"code": code, "msg": message})
 }

@@ -27,10 +27,11 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use serde_json::Value;
 
-pub use super::query::PlanLoss;
 pub use registry::ScriptGuard;
 pub(crate) use registry::Scripts;
 pub use spec::{ScriptSpec, ScriptSpecError};
+#[cfg(feature = "sqlpp")]
+pub use steadfast_sqlpp::PlanLoss;
 
 use super::rows::{Break, respond};
 use super::{HttpRequest, HttpResponse, HttpSession};
