@@ -186,7 +186,7 @@ fn a_port_with_and_without_tls_are_distinguished() {
 fn a_missing_bucket_scope_or_collection_is_named() {
     let served = Served::start(|builder| builder);
     let output = served.run(&["doctor", &served.address("nope")]);
-    fails(&output, "bucket", "\"nope\"", "create the bucket");
+    fails(&output, "bucket", "\"nope\"", "check the spelling");
     works(&output, "query");
 
     let output = served.run(&["doctor", &served.address("travel/nowhere/users")]);

@@ -254,7 +254,7 @@ fn start_up_errors_are_reported_once_with_cause_and_advice() {
         (
             "secret",
             served.address("yours"),
-            &["does not open the bucket"],
+            &["has no bucket \"yours\""],
         ),
     ] {
         let run = ["load", "--connect", &address];
