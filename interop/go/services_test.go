@@ -85,6 +85,10 @@ func TestAnalyticsAndSearchAnswer(t *testing.T) {
 	if one != 1 {
 		t.Errorf("analytics found %d", one)
 	}
+	index := gocb.SearchIndex{Name: "idx", Type: "fulltext-index", SourceName: bucketName, SourceType: "couchbase"}
+	if err := cluster.SearchIndexes().UpsertIndex(index, nil); err != nil {
+		t.Fatal(err)
+	}
 	found, err := cluster.SearchQuery("idx", search.NewTermQuery("x"), &gocb.SearchOptions{Timeout: patient})
 	must(t, err)
 	for found.Next() {

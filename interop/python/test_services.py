@@ -11,6 +11,7 @@ from couchbase.auth import PasswordAuthenticator
 from couchbase.cluster import Cluster
 from couchbase.diagnostics import EndpointState, PingState, ServiceType
 from couchbase.exceptions import CouchbaseException, ParsingFailedException, RequestCanceledException
+from couchbase.management.search import SearchIndex
 from couchbase.options import (
     AnalyticsOptions,
     ClusterOptions,
@@ -157,6 +158,10 @@ def test_analytics_echoes_and_fails_by_script(server, cluster, scripts):
 
 def test_search_finds_nothing_by_itself_and_what_a_script_says(server, cluster, scripts):
     query = search.TermQuery("x")
+    with pytest.raises(CouchbaseException) as refused:
+        rows(cluster.search_query("idx", query))
+    assert "index not found" in str(refused.value)
+    cluster.search_indexes().upsert_index(SearchIndex(name="idx", source_name=BUCKET))
     assert rows(cluster.search_query("idx", query)) == []
     hit = {"index": "idx_1", "id": "k", "score": 1.5, "fields": {}}
     scripts(service="search", matching="/api/index/idx/query", rows=[hit])

@@ -8,7 +8,7 @@
 //! test that runs in real time can set it forward.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
@@ -94,6 +94,32 @@ impl Default for Clock {
     }
 }
 
+/// A moment as management shows it, such as `2026-11-19T04:05:06.789Z`.
+pub(crate) fn iso_8601(at: SystemTime) -> String {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    // Years begin in March here, so that the leap day is the last of its year.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    format!(
+        "{:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
+        era * 400 + year + next,
+        second / 3600,
+        second / 60 % 60,
+        second % 60,
+        since.subsec_millis()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +133,18 @@ mod tests {
         assert_eq!(clock.now(), start.after(Duration::from_secs(5)));
         clock.advance(Duration::from_secs(60));
         assert_eq!(clock.now(), start.after(Duration::from_secs(65)));
+    }
+
+    #[test]
+    fn moments_are_written_as_dates() {
+        for (millis, written) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_709_251_199_999, "2024-02-29T23:59:59.999Z"),
+            (1_735_689_600_001, "2025-01-01T00:00:00.001Z"),
+        ] {
+            let at = UNIX_EPOCH + Duration::from_millis(millis);
+            assert_eq!(iso_8601(at), written);
+        }
     }
 }

@@ -262,6 +262,22 @@ impl BucketManifest {
         json!({"uid": format!("{:x}", self.uid), "scopes": scopes})
     }
 
+    /// The manifest as the management service shows it: with the settings that are not set.
+    pub(crate) fn to_json_with_defaults(&self, history: bool) -> Value {
+        let mut shown = self.to_json();
+        let scopes = shown["scopes"].as_array_mut().into_iter().flatten();
+        for scope in scopes {
+            for collection in scope["collections"].as_array_mut().into_iter().flatten() {
+                for (name, usual) in [("maxTTL", json!(0)), ("history", json!(history))] {
+                    if collection[name].is_null() {
+                        collection[name] = usual;
+                    }
+                }
+            }
+        }
+        shown
+    }
+
     fn next(&self) -> Self {
         Self {
             uid: self.uid + 1,

@@ -6,7 +6,9 @@
 use serde_json::{Value, json};
 
 use crate::execute::signature;
-use crate::language::{EvalScope, LanguageError, Parameters, Random, Select, Statement, parse};
+use crate::language::{
+    EvalScope, KeyspacePath, LanguageError, Parameters, Random, Select, Statement, parse,
+};
 use crate::options::RequestOptions;
 
 /// An error of the analytics service. Its HTTP status is 400.
@@ -44,7 +46,7 @@ impl From<LanguageError> for AnalyticsError {
 /// Executes the statement of a request, and returns its signature and its rows.
 ///
 /// # Errors
-/// If there is no statement, or it is invalid, or needs an analytics collection.
+/// If there is no statement, or it is invalid, or needs an analytics collection or scope.
 pub fn execute(
     options: &RequestOptions,
     random: Random,
@@ -55,7 +57,9 @@ pub fn execute(
     let parameters = options
         .parameters(random)
         .map_err(|sentence| AnalyticsError::new(21_024, sentence))?;
-    match parse(statement)? {
+    let statement = parse(statement)?;
+    check_scope(options)?;
+    match statement {
         Statement::Select(select) => echo(&select, &parameters),
         Statement::Write(write) => Err(unknown_collection(&write.source.keyspace)),
         Statement::Index(index) => Err(unknown_collection(&index.keyspace)),
@@ -64,6 +68,20 @@ pub fn execute(
                 24_000,
                 "Syntax error: analytics has neither prepared statements nor transactions",
             ))
+        }
+    }
+}
+
+/// Rejects a scope other than the default one: there are no analytics scopes.
+fn check_scope(options: &RequestOptions) -> Result<(), AnalyticsError> {
+    let Some(context) = options.text("query_context") else {
+        return Ok(());
+    };
+    match KeyspacePath::quoted(context).parts.as_slice() {
+        [name] if name.is_empty() || name == "Default" => Ok(()),
+        parts => {
+            let message = format!("Cannot find analytics scope {}", parts.join("."));
+            Err(AnalyticsError::new(24_034, message))
         }
     }
 }
@@ -86,7 +104,10 @@ fn echo(select: &Select, parameters: &Parameters) -> Result<(Value, Vec<Value>),
     Ok((signature(&select.projection), rows))
 }
 
-fn unknown_collection(name: &impl std::fmt::Display) -> AnalyticsError {
+fn unknown_collection(name: &KeyspacePath) -> AnalyticsError {
+    if name.parts.first().is_some_and(|first| first == "Metadata") {
+        return LanguageError::Unsupported(name.parts.join(".")).into();
+    }
     AnalyticsError::new(
         24_045,
         format!("Cannot find analytics collection {name}, nor an alias of this name"),

@@ -1,5 +1,7 @@
 //! Errors of the query service.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::index_definitions::IndexError;
@@ -94,6 +96,11 @@ impl QueryError {
         )
     }
 
+    pub(crate) fn unknown_scope(bucket: &str, scope: &str) -> Self {
+        let message = format!("Scope not found in CB datastore default:{bucket}.{scope}");
+        Self::new(12_021, message)
+    }
+
     pub(crate) fn no_such_plan(name: &str) -> Self {
         Self::new(4040, format!("No such prepared statement: {name}"))
     }
@@ -106,11 +113,17 @@ impl QueryError {
         Self::new(4070, format!("Unable to decode prepared statement: {name}"))
     }
 
+    /// The request took longer than its timeout.
+    pub fn timeout(limit: Duration) -> Self {
+        Self::new(1080, format!("Timeout {limit:?} exceeded"))
+    }
+
     /// The HTTP status of an answer that is this error and nothing else.
     pub const fn http_status(&self) -> u16 {
         match self.code {
             1000 => 403,
             1010 => 405,
+            1080 => 200,
             1020..=1070 | 3000..=3999 => 400,
             4000 | 4040 => 404,
             10_000..=10_999 | 13_014 => 401,

@@ -70,6 +70,7 @@ pub(crate) type Done = Result<Executed, QueryError>;
 /// # Errors
 /// If nothing was executed. An error of a row comes with the rows.
 pub fn execute(options: &RequestOptions, session: &Arc<dyn Session>) -> Done {
+    options.check()?;
     let parameters = options
         .parameters(session.random())
         .map_err(|sentence| QueryError::new(1070, sentence))?;

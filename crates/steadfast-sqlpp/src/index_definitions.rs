@@ -21,6 +21,8 @@ pub(crate) struct IndexDefinition {
     /// The keys and the condition as they were written.
     pub keys: Vec<String>,
     pub condition: Option<String>,
+    /// How it is partitioned, as it was written.
+    pub partition: Option<String>,
     /// Whether it waits for `BUILD INDEX`.
     pub deferred: bool,
 }
@@ -125,8 +127,14 @@ impl Indexes {
             if index.primary {
                 row["is_primary"] = true.into();
             }
-            if let Some(condition) = &index.condition {
-                row["condition"] = condition.as_str().into();
+            let clauses = [
+                ("condition", &index.condition),
+                ("partition", &index.partition),
+            ];
+            for (name, clause) in clauses {
+                if let Some(clause) = clause {
+                    row[name] = clause.as_str().into();
+                }
             }
             Some(row)
         });
@@ -144,6 +152,7 @@ mod tests {
             primary: name.is_none(),
             keys: Vec::new(),
             condition: None,
+            partition: None,
             deferred: true,
         }
     }

@@ -24,6 +24,7 @@ impl Execution<'_> {
                 if_missing,
                 keys,
                 condition,
+                partition,
                 with,
             } => {
                 let with = match with {
@@ -35,6 +36,7 @@ impl Execution<'_> {
                     primary: *primary,
                     keys: keys.clone(),
                     condition: condition.clone(),
+                    partition: partition.clone(),
                     deferred: with["defer_build"] == true,
                 };
                 match indexes.create(collection, index) {

@@ -18,6 +18,8 @@ pub(crate) struct Keyspace {
     session: Arc<dyn Session>,
     collection: Arc<dyn DocumentStore>,
     name: String,
+    /// Whether writes keep the expiry of their documents.
+    preserve_expiry: bool,
     /// The transaction in which the statement is.
     transaction: Option<Arc<Transaction>>,
 }
@@ -50,11 +52,18 @@ impl Keyspace {
         if !session.may_open(bucket) {
             return Err(QueryError::unauthorized(&format!("statements on {name}")));
         }
-        let found = session.collection(bucket, scope, collection);
+        let Some(found) = session.collection(bucket, scope, collection) else {
+            // Without the bucket, the keyspace is unknown; with it, the scope or the collection.
+            if session.has_scope(bucket, "_default") && !session.has_scope(bucket, scope) {
+                return Err(QueryError::unknown_scope(bucket, scope));
+            }
+            return Err(unknown());
+        };
         Ok(Self {
             session: Arc::clone(session),
-            collection: found.ok_or_else(unknown)?,
+            collection: found,
             name,
+            preserve_expiry: execution.options.flag("preserve_expiry"),
             transaction: execution.transaction.clone(),
         })
     }
@@ -70,6 +79,7 @@ impl Keyspace {
             session: Arc::clone(session),
             collection: found.ok_or_else(|| QueryError::unknown_keyspace(bucket))?,
             name: bucket.to_owned(),
+            preserve_expiry: false,
             transaction: None,
         })
     }
@@ -190,9 +200,10 @@ impl Keyspace {
             WriteMode::Upsert => "UPSERT",
             WriteMode::Update => "UPDATE",
         };
-        let stored = self
-            .check_room()
-            .and_then(|()| self.collection.write(mode, key, value));
+        let stored = self.check_room().and_then(|()| {
+            self.collection
+                .write(mode, key, value, self.preserve_expiry)
+        });
         let cas = stored.map_err(|status| self.failed(statement, key, status))?;
         Ok(Row {
             key: key.to_owned(),

@@ -39,6 +39,8 @@ pub trait Session: Debug + Send + Sync {
     fn plans(&self) -> &PreparedPlans;
     /// The open transactions of the cluster.
     fn transactions(&self) -> &Transactions;
+    /// Returns whether a bucket has a scope.
+    fn has_scope(&self, bucket: &str, scope: &str) -> bool;
     /// A collection by its names.
     fn collection(&self, bucket: &str, scope: &str, name: &str) -> Option<Arc<dyn DocumentStore>>;
     /// A collection by its id, without a check that there is one.
@@ -100,11 +102,17 @@ pub trait DocumentStore: Send + Sync {
     /// # Errors
     /// If it is full.
     fn check_room(&self) -> Result<(), Status>;
-    /// Writes a document, and returns its CAS.
+    /// Writes a document, which keeps its expiry on demand, and returns its CAS.
     ///
     /// # Errors
     /// As the key-value service answers.
-    fn write(&self, mode: WriteMode, key: &str, value: &Value) -> Result<u64, Status>;
+    fn write(
+        &self,
+        mode: WriteMode,
+        key: &str,
+        value: &Value,
+        preserve_expiry: bool,
+    ) -> Result<u64, Status>;
     /// Removes a document.
     ///
     /// # Errors

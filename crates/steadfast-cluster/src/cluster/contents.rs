@@ -6,6 +6,8 @@ use super::{ClusterError, TestCluster};
 use crate::bucket::{Bucket, BucketSettings};
 use crate::manifest::{BucketManifest, CollectionSettings, ManifestError};
 use crate::topology::NodeId;
+use crate::users::roles::Role;
+use crate::users::{self, Profile};
 
 impl TestCluster {
     /// Creates a bucket on all member nodes.
@@ -43,6 +45,38 @@ impl TestCluster {
         bucket.end();
         self.shared().publish();
         Ok(())
+    }
+
+    /// Adds or replaces a user with roles, such as `data_reader[travel],data_writer[travel]`.
+    ///
+    /// # Errors
+    /// If the name is invalid, or a role is unknown, malformed or limited to something that does
+    /// not exist.
+    pub fn put_user(&self, name: &str, password: &str, roles: &str) -> Result<(), ClusterError> {
+        users::check_name(name).map_err(ClusterError::Invalid)?;
+        let roles = Role::parse_list(roles)
+            .map_err(|role| ClusterError::Invalid(format!("{role:?} is not a role")))?;
+        if let Some(role) = roles.iter().find(|role| !self.shared().has_target(role)) {
+            let target: Vec<&str> = role.target().collect();
+            return Err(ClusterError::Invalid(format!(
+                "the role {role} is limited to {:?}, which does not exist: create it first",
+                target.join(":")
+            )));
+        }
+        let profile = Profile {
+            display_name: String::new(),
+            roles: Some(roles.iter().map(Role::to_string).collect()),
+        };
+        let rights = users::roles::rights(&roles);
+        self.users()
+            .put_with_profile(name, password, rights, profile);
+        Ok(())
+    }
+
+    /// Creates a search index, without documents. Its name may have a bucket and a scope in front:
+    /// `travel.inventory.hotels`.
+    pub fn create_search_index(&self, name: &str) {
+        self.shared().search_indexes.create(name);
     }
 
     pub(crate) fn bucket(&self, name: &str) -> Result<Arc<Bucket>, ClusterError> {

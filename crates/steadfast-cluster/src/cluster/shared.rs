@@ -26,6 +26,7 @@ use crate::topology::NodeId;
 use crate::topology::config::{self, ClusterLabels, Config, Member, NO_VERSION};
 use crate::topology::node_set::SharedNodeSet;
 use crate::users::Users;
+use crate::users::roles::Role;
 
 /// The epoch of every map this cluster makes.
 const EPOCH: i64 = 1;
@@ -226,6 +227,23 @@ impl Shared {
     /// A bucket by its name.
     pub(crate) fn bucket(&self, name: &str) -> Option<Arc<Bucket>> {
         self.buckets.read().get(name).cloned()
+    }
+
+    /// Returns whether what a role is limited to exists.
+    pub(crate) fn has_target(&self, role: &Role) -> bool {
+        let mut target = role.target();
+        let Some(bucket) = target.next() else {
+            return true;
+        };
+        let Some(bucket) = self.bucket(bucket) else {
+            return false;
+        };
+        let manifest = bucket.manifest();
+        match (target.next(), target.next()) {
+            (None, _) => true,
+            (Some(scope), None) => manifest.scope_id(scope).is_ok(),
+            (Some(scope), Some(name)) => manifest.collection_id(&format!("{scope}.{name}")).is_ok(),
+        }
     }
 
     /// All buckets.

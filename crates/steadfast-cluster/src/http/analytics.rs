@@ -14,6 +14,7 @@ pub(super) fn answer(request: &HttpRequest) -> HttpResponse {
     match request.segments().as_slice() {
         ["analytics" | "query", "service"] => {}
         ["analytics", "link", ..] => return HttpResponse::unsupported("analytics links"),
+        ["analytics", ..] => return HttpResponse::unsupported(&request.path),
         _ => return HttpResponse::text(404, "404 page not found"),
     }
     match options::read(request) {

@@ -1,7 +1,7 @@
 //! The search service.
 //!
-//! Definitions of indexes are stored, but no index has documents: a well-formed search
-//! of any index finds nothing. Scripts provide hits.
+//! Definitions of indexes are stored, but no index has documents: a well-formed search of an
+//! index that exists finds nothing. Scripts provide hits, also for indexes that do not exist.
 
 use std::time::Duration;
 
@@ -9,18 +9,40 @@ use serde_json::{Value, json};
 
 use super::consistency::{Unmet, check_search_vectors};
 use super::rows::{Envelope, respond};
-use super::{HttpRequest, HttpResponse, HttpSession};
+use super::{HttpRequest, HttpResponse, HttpSession, search_indexes};
 use crate::Service;
 
 /// Answers a request to the search service.
 pub(super) fn answer(request: &HttpRequest, session: &HttpSession) -> HttpResponse {
+    let indexes = &session.shared.search_indexes;
     match (request.method.as_str(), request.segments().as_slice()) {
-        ("POST", ["api", "index", _, "query"]) => find(request, session),
-        ("POST", ["api", "bucket", _, "scope", _, "index", _, "query"]) => find(request, session),
+        ("POST", ["api", "index", name, "query"]) => match indexes.has("", name) {
+            true => find(request, session),
+            false => search_indexes::missing(name),
+        },
+        (
+            "POST",
+            [
+                "api",
+                "bucket",
+                bucket,
+                "scope",
+                scope,
+                "index",
+                name,
+                "query",
+            ],
+        ) => match indexes.has(&format!("{bucket}.{scope}"), name) {
+            true => find(request, session),
+            false => search_indexes::missing(name),
+        },
         ("GET", ["api", "stats" | "nsstats", ..]) => HttpResponse::json(200, &json!({})),
         _ => {
-            let indexes = session.shared.search_indexes.answer(request);
-            indexes.unwrap_or_else(|| refuse(404, "page not found"))
+            let answer = indexes.answer(request);
+            answer.unwrap_or_else(|| match request.segments().first() {
+                Some(&"api") => HttpResponse::unsupported(&request.path),
+                _ => refuse(404, "page not found"),
+            })
         }
     }
 }

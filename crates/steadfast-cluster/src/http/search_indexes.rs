@@ -16,8 +16,10 @@ const MAX_INDEXES: usize = 1000;
 /// The definitions of a cluster, by scope and name. Those of the whole cluster have no scope.
 #[derive(Debug, Default)]
 pub(crate) struct SearchIndexes {
-    by_name: RwLock<BTreeMap<(String, String), Map<String, Value>>>,
+    by_name: RwLock<ByName>,
 }
+
+type ByName = BTreeMap<(String, String), Map<String, Value>>;
 
 impl SearchIndexes {
     /// Answers a request about definitions; none if the path is about something else.
@@ -61,6 +63,26 @@ impl SearchIndexes {
         })
     }
 
+    /// Creates an index. Its name may have a bucket and a scope in front: `travel.inventory.i`.
+    pub(crate) fn create(&self, name: &str) {
+        let (scope, name) = name.rsplit_once('.').unwrap_or(("", name));
+        let mut index = Map::new();
+        index.insert("type".into(), "fulltext-index".into());
+        let key = (scope.to_owned(), name.to_owned());
+        insert(&mut self.by_name.write(), key, index);
+    }
+
+    /// Returns whether there is an index. A name for the whole cluster may have its scope in front.
+    pub(super) fn has(&self, scope: &str, name: &str) -> bool {
+        let indexes = self.by_name.read();
+        let has =
+            |scope: &str, name: &str| indexes.contains_key(&(scope.to_owned(), name.to_owned()));
+        has(scope, name)
+            || name
+                .rsplit_once('.')
+                .is_some_and(|(of, name)| scope.is_empty() && has(of, name))
+    }
+
     fn list(&self, scope: &str) -> HttpResponse {
         let indexes = self.by_name.read();
         let found = indexes.iter().filter(|((of, _), _)| of == scope);
@@ -73,7 +95,7 @@ impl SearchIndexes {
 
     /// Creates a definition, or replaces the one whose uuid it has.
     fn put(&self, request: &HttpRequest, scope: String, name: &str) -> HttpResponse {
-        let mut index = match request.json::<Value>() {
+        let index = match request.json::<Value>() {
             Ok(Value::Object(index)) => index,
             Ok(_) => return refuse("the definition is not an object"),
             Err(sentence) => return refuse(&sentence),
@@ -108,12 +130,18 @@ impl SearchIndexes {
         } else if indexes.len() >= MAX_INDEXES {
             return refuse("there are too many indexes");
         }
-        let uuid = format!("{:016x}", steadfast_os::random::u64());
-        index.insert("uuid".into(), uuid.as_str().into());
-        index.insert("name".into(), name.into());
-        indexes.insert(key, index);
+        let uuid = insert(&mut indexes, key, index);
         done(json!({"name": name, "uuid": uuid}))
     }
+}
+
+/// Stores a definition under a new uuid, and returns that.
+fn insert(indexes: &mut ByName, key: (String, String), mut index: Map<String, Value>) -> String {
+    let uuid = format!("{:016x}", steadfast_os::random::u64());
+    index.insert("uuid".into(), uuid.as_str().into());
+    index.insert("name".into(), key.1.as_str().into());
+    indexes.insert(key, index);
+    uuid
 }
 
 fn done(mut body: Value) -> HttpResponse {
@@ -121,7 +149,8 @@ fn done(mut body: Value) -> HttpResponse {
     HttpResponse::json(200, &body)
 }
 
-fn missing(name: &str) -> HttpResponse {
+/// The response about an index that does not exist.
+pub(super) fn missing(name: &str) -> HttpResponse {
     let sentence = format!("rest_auth: preparePerms, err: index not found: {name}");
     // Clients take a 404 for a server without the feature.
     HttpResponse::json(400, &json!({"error": sentence, "status": "fail"}))

@@ -14,10 +14,12 @@ use super::rows::{Envelope, RowsSummary};
 pub(super) struct ResponseMeta {
     request_id: String,
     client_context_id: Option<String>,
-    started: Instant,
+    pub started: Instant,
     /// The name of a plan that the client is to learn.
     pub prepared: Option<String>,
     pub signature: Option<Value>,
+    /// Whether the client wants metrics.
+    pub metrics: bool,
     /// How many documents were changed.
     pub mutations: u64,
     /// Whether the metrics say how many objects were looked at, as those of analytics do.
@@ -42,6 +44,7 @@ impl ResponseMeta {
             started: Instant::now(),
             prepared: None,
             signature: None,
+            metrics: true,
             mutations: 0,
             counts_objects: false,
             profile: false,
@@ -67,10 +70,9 @@ impl ResponseMeta {
             head,
             tail: Box::new(move |summary| {
                 let errors = summary.error.iter().cloned().collect();
-                let status = if summary.error.is_some() {
-                    "errors"
-                } else {
-                    "success"
+                let status = match &summary.error {
+                    Some(error) => status_of(error, "errors"),
+                    None => "success",
                 };
                 format!("\n],\n{}", self.closing(status, errors, summary))
             }),
@@ -79,7 +81,11 @@ impl ResponseMeta {
 
     /// An answer that is nothing but an error.
     pub(super) fn failed(&self, status: u16, error: Value) -> HttpResponse {
-        let closing = self.closing("fatal", vec![error], &RowsSummary::default());
+        let closing = self.closing(
+            status_of(&error, "fatal"),
+            vec![error],
+            &RowsSummary::default(),
+        );
         HttpResponse::new(
             status,
             "application/json",
@@ -126,10 +132,20 @@ impl ResponseMeta {
             });
             text.push_str(&format!("\"profile\":{profile},\n"));
         }
-        text.push_str(&format!(
-            "\"status\":\"{status}\",\n\"metrics\":{metrics}\n}}\n"
-        ));
+        text.push_str(&format!("\"status\":\"{status}\""));
+        if self.metrics {
+            text.push_str(&format!(",\n\"metrics\":{metrics}"));
+        }
+        text.push_str("\n}\n");
         text
+    }
+}
+
+/// The status of a response that ends with an error.
+fn status_of(error: &Value, usual: &'static str) -> &'static str {
+    match error["code"].as_u64() {
+        Some(1080) => "timeout",
+        _ => usual,
     }
 }
 

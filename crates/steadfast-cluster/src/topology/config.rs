@@ -150,6 +150,14 @@ impl Member {
                 services.insert(service.json_name(Transport::Tls).into(), tls.into());
             }
         }
+        // No node has eventing. With the ports of management, clients read that it is not
+        // supported, and do not wait for a node that has it.
+        if let Some(ports) = self.ports.get(&Service::Management) {
+            services.insert("eventingAdminPort".into(), ports.plain.into());
+            if let Some(tls) = ports.tls {
+                services.insert("eventingSSL".into(), tls.into());
+            }
+        }
         // All nodes are in the group that a server puts new nodes into.
         let mut entry = json!({
             "services": services,

@@ -4,6 +4,7 @@ pub(crate) mod roles;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use parking_lot::RwLock;
 use subtle::ConstantTimeEq;
@@ -120,6 +121,8 @@ pub(crate) struct User {
     /// The details for management.
     pub profile: Profile,
     password: String,
+    /// When the password was set.
+    pub password_changed: SystemTime,
     salt: [u8; 16],
     /// Deriving these takes thousands of hashes, so it is done when first asked for.
     keys: [OnceLock<ScramKeys>; 3],
@@ -132,6 +135,7 @@ impl User {
             rights,
             profile,
             password,
+            password_changed: steadfast_os::wall_clock(),
             salt: steadfast_os::random::bytes(),
             keys: Default::default(),
         }
@@ -168,21 +172,7 @@ impl Users {
         self.put_with_profile(name, password, rights, Profile::default());
     }
 
-    /// Adds or replaces a user with roles instead of rights; management shows the roles.
-    ///
-    /// # Errors
-    /// If a role is unknown, or is malformed; the error is its text.
-    pub fn put_with_roles(&self, name: &str, password: &str, roles: &str) -> Result<(), String> {
-        let roles = Role::parse_list(roles)?;
-        let profile = Profile {
-            display_name: String::new(),
-            roles: Some(roles.iter().map(Role::to_string).collect()),
-        };
-        self.put_with_profile(name, password, roles::rights(&roles), profile);
-        Ok(())
-    }
-
-    /// The same, with what management shows.
+    /// Adds or replaces a user, with what management shows.
     pub(crate) fn put_with_profile(
         &self,
         name: &str,
@@ -201,7 +191,10 @@ impl Users {
             return false;
         };
         let changed = User::new(name.to_owned(), user.password.clone(), rights, profile);
-        *user = Arc::new(changed);
+        *user = Arc::new(User {
+            password_changed: user.password_changed,
+            ..changed
+        });
         true
     }
 
@@ -285,22 +278,10 @@ mod tests {
     }
 
     #[test]
-    fn roles_become_rights_and_stay_visible() {
-        let users = Users::default();
-        users
-            .put_with_roles("app", "secret", "data_reader[a]")
-            .unwrap();
-        assert_eq!(
-            users.rights("app"),
-            Some(Rights::buckets(["a"]).read_only())
-        );
-        let shown = users.get("app").unwrap().profile.roles.clone();
-        assert_eq!(shown, Some(vec!["data_reader[a]".to_owned()]));
-        assert_eq!(
-            users.put_with_roles("b", "secret", "admin,king"),
-            Err("king".to_owned())
-        );
-        assert!(users.get("b").is_none());
+    fn roles_become_rights() {
+        let roles = Rights::from_roles("data_reader[a]");
+        assert_eq!(roles, Ok(Rights::buckets(["a"]).read_only()));
+        assert_eq!(Rights::from_roles("admin,king"), Err("king".to_owned()));
         assert_eq!(Rights::from_roles("admin"), Ok(Rights::admin()));
     }
 }

@@ -40,6 +40,11 @@ async fn errors_have_the_codes_of_the_real_service() {
             400,
             24045,
         ),
+        (
+            json!({"statement": "SELECT 1", "query_context": "default:`b`.`_default`"}),
+            400,
+            24034,
+        ),
         (json!({}), 400, 21025),
         (json!([]), 400, 21024),
     ] {

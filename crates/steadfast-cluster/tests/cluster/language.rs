@@ -201,32 +201,21 @@ async fn indexes_are_created_listed_built_and_dropped() {
         run(&cluster, "DROP PRIMARY INDEX ON b").await.code(),
         12_004
     );
+    run(
+        &cluster,
+        "CREATE INDEX p ON b(x) PARTITION BY HASH(META().id, y)",
+    )
+    .await;
+    let partition = "SELECT RAW `partition` FROM system:indexes WHERE name = 'p'";
+    let shown = results(&cluster, partition).await;
+    assert_eq!(shown, json!(["HASH(META().id, `y`)"]));
+    run(&cluster, "DROP INDEX p ON b").await.results();
     let keyspaces = "SELECT RAW path FROM system:keyspaces WHERE `bucket` = 'b' AND name = 'c'";
     assert_eq!(results(&cluster, keyspaces).await, json!(["default:b.s.c"]));
     // With its collection, an index goes.
     cluster.drop_collection(BUCKET, "s", "c").unwrap();
     let left = results(&cluster, "SELECT RAW name FROM system:indexes").await;
     assert_eq!(left, json!(["i"]));
-}
-
-#[tokio::test]
-async fn an_unsupported_statement_says_what_to_do_instead() {
-    let cluster = cluster(1, 0).await;
-    for statement in [
-        "SELECT a FROM b JOIN c ON true",
-        "SELECT SOUNDEX(1)",
-        "EXPLAIN SELECT 1",
-        "SELECT * FROM system:vitals",
-        "MERGE INTO b",
-    ] {
-        let reply = run(&cluster, statement).await;
-        assert_eq!(reply.code(), 1020, "{statement}");
-        let message = reply.json()["errors"][0]["msg"].to_string();
-        assert!(
-            message.contains("not supported by this cluster: script"),
-            "{message}"
-        );
-    }
 }
 
 #[tokio::test]

@@ -326,7 +326,20 @@ async fn users_are_created_log_in_and_are_dropped() {
         (&shown["id"], &shown["name"], &shown["domain"]),
         (&json!("u"), &json!("A user"), &json!("local"))
     );
-    assert_eq!(shown["roles"][1]["bucket_name"], BUCKET);
+    let writer = &shown["roles"][1];
+    assert_eq!(
+        (
+            &writer["bucket_name"],
+            &writer["scope_name"],
+            &writer["collection_name"]
+        ),
+        (&json!(BUCKET), &json!("*"), &json!("*"))
+    );
+    let changed = shown["password_change_date"].as_str().unwrap();
+    assert!(
+        changed.starts_with("20") && changed.ends_with('Z'),
+        "{changed}"
+    );
     let listed = get(&cluster, "/settings/rbac/users").await.json();
     assert_eq!(listed.as_array().unwrap().len(), 1);
     let whoami = Call::new("GET", "/whoami").by(Some(("u", "secret1")));
@@ -363,13 +376,22 @@ async fn users_are_created_log_in_and_are_dropped() {
         ("password=secret1&roles=king", "roles"),
         ("password=short&roles=admin", "password"),
         ("roles=admin", "password"),
-        ("password=secret1&groups=g", "groups"),
+        ("password=secret1&roles=data_reader[nope]", "roles"),
+        ("password=secret1&roles=data_reader[b:nope]", "roles"),
+        (
+            "password=secret1&roles=data_reader[b:_default:nope]",
+            "roles",
+        ),
     ] {
         let refused = form(&cluster, "PUT", user, body).await;
         assert_eq!(refused.status, 400);
         assert!(refused.json()["errors"][parameter].is_string(), "{body}");
     }
-    assert!(get(&cluster, "/settings/rbac/roles").await.json()[0]["role"].is_string());
+    let roles = get(&cluster, "/settings/rbac/roles").await.json();
+    assert_eq!(roles[0]["name"], "Full Admin");
+    let roles = roles.as_array().unwrap();
+    let reader = roles.iter().find(|role| role["role"] == "data_reader");
+    assert_eq!(reader.unwrap()["collection_name"], "*");
 }
 
 #[tokio::test]
@@ -545,6 +567,12 @@ async fn settings_of_collections_are_changed_and_shown() {
         (&json!(7), &json!(true))
     );
     assert_eq!(second["uid"], first["uid"]);
+    let path = "/pools/default/buckets/b/scopes";
+    let usual = get(&cluster, path).await.json()["scopes"][0]["collections"][0].clone();
+    assert_eq!(
+        (&usual["maxTTL"], &usual["history"]),
+        (&json!(0), &json!(false))
+    );
     let missing = form(
         &cluster,
         "PATCH",
@@ -558,36 +586,4 @@ async fn settings_of_collections_are_changed_and_shown() {
     let path = "/pools/default/buckets/b/scopes/_default/collections";
     let without = form(&cluster, "POST", path, "name=c&history=true").await;
     assert_eq!(without.status, 400, "only magma keeps a history");
-}
-
-#[tokio::test]
-async fn features_that_the_cluster_lacks_are_not_supported_rather_than_unknown() {
-    let cluster = cluster(1, 0).await;
-    let lacking = [
-        ("GET", "/settings/rbac/groups", Service::Management),
-        ("PUT", "/settings/rbac/groups/g", Service::Management),
-        (
-            "PUT",
-            "/settings/rbac/users/external/u",
-            Service::Management,
-        ),
-        ("GET", "/_p/event/api/v1/functions", Service::Management),
-        ("POST", "/analytics/link/s/l", Service::Analytics),
-    ];
-    for (method, path, service) in lacking {
-        let reply = Call::new(method, path).send(&cluster, service).await;
-        assert_eq!(reply.status, 501, "{path}");
-        let sentence = reply.json()["error"].to_string();
-        assert!(
-            sentence.contains("not supported by this cluster"),
-            "{sentence}"
-        );
-    }
-    let of_group = "password=secret&roles=admin&groups=g";
-    let reply = form(&cluster, "PUT", "/settings/rbac/users/local/u", of_group).await;
-    let sentence = reply.json()["errors"]["groups"].to_string();
-    assert!(
-        sentence.contains("not supported by this cluster"),
-        "{sentence}"
-    );
 }

@@ -234,7 +234,17 @@ async fn errors_have_the_codes_of_the_real_service() {
             1020,
         ),
         (json!({"statement": "SELECT * FROM nope"}), 500, 12003),
-        (json!({"statement": "SELECT * FROM b.s.nope"}), 500, 12003),
+        (json!({"statement": "SELECT * FROM b.s.nope"}), 500, 12021),
+        (
+            json!({"statement": "SELECT * FROM b._default.nope"}),
+            500,
+            12003,
+        ),
+        (
+            json!({"statement": "SELECT * FROM c", "query_context": "default:`b`.`nope`"}),
+            500,
+            12021,
+        ),
         (
             json!({"statement": "SELECT * FROM other:keyspaces"}),
             500,

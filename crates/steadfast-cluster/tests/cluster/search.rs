@@ -16,10 +16,38 @@ async fn find(cluster: &TestCluster, path: &str) -> HttpReply {
         .await
 }
 
-#[tokio::test]
-async fn a_search_of_any_index_finds_nothing() {
+/// A cluster with the index `idx`, of the whole cluster and of the scope `b.s`.
+async fn with_index() -> TestCluster {
     let cluster = cluster(1, 0).await;
-    for path in [QUERY, "/api/bucket/b/scope/s/index/idx/query"] {
+    for path in ["/api/index/idx", "/api/bucket/b/scope/s/index/idx"] {
+        let call = Call::new("PUT", path).body(r#"{"type":"fulltext-index"}"#);
+        assert_eq!(call.send(&cluster, Service::Search).await.status, 200);
+    }
+    cluster
+}
+
+#[tokio::test]
+async fn a_search_in_an_index_that_does_not_exist_is_an_error() {
+    let cluster = with_index().await;
+    for path in [
+        "/api/index/indx/query",
+        "/api/index/b.t.idx/query",
+        "/api/bucket/b/scope/t/index/idx/query",
+    ] {
+        let missing = find(&cluster, path).await;
+        assert_eq!(missing.status, 400, "{path}");
+        assert!(missing.body.contains("index not found"), "{}", missing.body);
+    }
+}
+
+#[tokio::test]
+async fn a_search_of_an_index_finds_nothing() {
+    let cluster = with_index().await;
+    for path in [
+        QUERY,
+        "/api/index/b.s.idx/query",
+        "/api/bucket/b/scope/s/index/idx/query",
+    ] {
         let answer = find(&cluster, path).await;
         assert_eq!(answer.status, 200);
         let json = answer.json();
@@ -51,10 +79,8 @@ async fn a_script_sets_the_hits_and_the_failed_partitions() {
         (&json["hits"], &json["total_hits"]),
         (&json!(hits), &json!(2))
     );
-    assert_eq!(
-        find(&cluster, "/api/index/other/query").await.json()["total_hits"],
-        0
-    );
+    let other = find(&cluster, "/api/index/other/query").await;
+    assert!(other.body.contains("index not found"), "{}", other.body);
     drop(guard);
     let failing = Script::on(Service::Search)
         .rows(hits)
@@ -69,7 +95,7 @@ async fn a_script_sets_the_hits_and_the_failed_partitions() {
 
 #[tokio::test]
 async fn a_rejection_with_retry_after_can_be_scripted() {
-    let cluster = cluster(1, 0).await;
+    let cluster = with_index().await;
     for status in [429, 430] {
         let body = json!({"error": "too many requests", "status": "fail"}).to_string();
         let script = Script::on(Service::Search)
@@ -87,7 +113,7 @@ async fn a_rejection_with_retry_after_can_be_scripted() {
 
 #[tokio::test]
 async fn errors_have_the_format_of_the_service() {
-    let cluster = cluster(1, 0).await;
+    let cluster = with_index().await;
     for body in ["{", "[]", "1"] {
         let refused = Call::new("POST", QUERY)
             .body(body)
@@ -117,7 +143,7 @@ async fn errors_have_the_format_of_the_service() {
             .await
             .status
     };
-    assert_eq!(get("/api/index/idx").await, 400);
+    assert_eq!(get("/api/index/none").await, 400);
     assert_eq!(get("/api/index").await, 200);
     assert_eq!(get("/nowhere").await, 404);
 }

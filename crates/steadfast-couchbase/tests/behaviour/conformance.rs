@@ -400,6 +400,7 @@ async fn services_are_asked_again_after_a_cut_if_they_only_read() {
         assert_eq!(made_again, readonly);
     }
     let everything = serde_json::json!({"match_all": {}});
+    server.create_search_index("i");
     let search = cluster.search("i", &everything).unwrap();
     assert!(is_made_again(&server, on(Service::Search), search).await);
     let rows = Script::on(Service::Views).answer(200, r#"{"total_rows":0,"rows":[]}"#);

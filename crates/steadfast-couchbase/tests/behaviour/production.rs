@@ -12,7 +12,8 @@ use crate::fixture::*;
 
 #[tokio::test]
 async fn a_query_and_a_search_are_consistent_with_writes_and_not_with_the_future() {
-    let (_server, cluster, documents) = started(1, 0).await;
+    let (server, cluster, documents) = started(1, 0).await;
+    server.create_search_index("places");
     let written = documents.upsert("k", &1).await.unwrap();
     let later = documents.upsert("k", &2).await.unwrap();
     let tokens = [written.token().unwrap(), later.token().unwrap()];

@@ -57,6 +57,8 @@ pub(crate) enum IndexChange {
         /// The keys and the condition, as they were written.
         keys: Vec<String>,
         condition: Option<String>,
+        /// `HASH(…)`
+        partition: Option<String>,
         /// `WITH {…}`
         with: Option<Expression>,
     },

@@ -28,7 +28,7 @@ use serde_json::Value;
 
 use crate::error::QueryError;
 use crate::language::uuid;
-use crate::options::RequestOptions;
+use crate::options::{RequestOptions, duration};
 use crate::session::{NodeRun, Session};
 
 /// The most transactions that are open at a time.
@@ -232,35 +232,4 @@ impl Transaction {
 
 fn random_id(session: &dyn Session) -> String {
     uuid(session.random()())
-}
-
-/// Reads a duration such as `15000ms`, `15s` or `2m`.
-fn duration(text: &str) -> Option<Duration> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let number: f64 = digits.parse().ok()?;
-    let seconds = match &text[digits.len()..] {
-        "ns" => number / 1e9,
-        "us" => number / 1e6,
-        "ms" => number / 1e3,
-        "s" => number,
-        "m" => number * 60.0,
-        "h" => number * 3600.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(seconds).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timeouts_have_a_unit() {
-        assert_eq!(duration("15000ms"), Some(Duration::from_secs(15)));
-        assert_eq!(duration("1.5s"), Some(Duration::from_millis(1500)));
-        assert_eq!(duration("2m"), Some(Duration::from_secs(120)));
-        for bad in ["", "s", "15", "-1s", "1e400s", "1x"] {
-            assert_eq!(duration(bad), None, "{bad}");
-        }
-    }
 }

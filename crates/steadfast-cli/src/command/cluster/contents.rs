@@ -189,10 +189,9 @@ impl Contents {
         }
         for user in &self.users {
             if let Some(roles) = &user.roles {
-                let put = cluster
-                    .users()
-                    .put_with_roles(&user.name, &user.password, roles);
-                put.map_err(|_| usage(INVALID_USER))?;
+                let put = cluster.put_user(&user.name, &user.password, roles);
+                // The roles were read before, so the error is about what a role is limited to.
+                put.map_err(|error| usage(format_args!("--user {}: {error}", user.name)))?;
             }
         }
         for load in &self.loads {

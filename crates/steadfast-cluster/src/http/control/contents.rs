@@ -98,13 +98,16 @@ pub(super) fn users(
                     let text = "give roles, or buckets and read_only, not both";
                     return Err(ControlError::Invalid(text.into()));
                 }
-                let users = cluster.users();
-                let put = users.put_with_roles(&new.name, &new.password, roles);
-                put.map_err(|role| ControlError::Invalid(format!("{role:?} is not a role")))?;
+                cluster.put_user(&new.name, &new.password, roles)?;
                 return Ok(HttpResponse::json(201, &json!({})));
             }
             let rights = match new.buckets {
-                Some(buckets) => Rights::buckets(buckets),
+                Some(buckets) => {
+                    for bucket in &buckets {
+                        cluster.bucket(bucket)?;
+                    }
+                    Rights::buckets(buckets)
+                }
                 None => Rights::admin(),
             };
             let rights = if new.read_only {

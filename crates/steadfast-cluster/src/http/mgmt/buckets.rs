@@ -134,6 +134,10 @@ fn read(request: &HttpRequest) -> Result<BucketSettings, Errors> {
     match request.parameter("bucketType") {
         None | Some("membase" | "couchbase") => {}
         Some("ephemeral") => settings.ephemeral = true,
+        Some("memcached") => errors.push((
+            "bucketType",
+            "not supported by this cluster: memcached buckets".into(),
+        )),
         Some(_) => errors.push(("bucketType", "invalid bucket type".into())),
     }
     match request

@@ -11,7 +11,11 @@ use crate::users::User;
 
 pub(super) fn manifest(session: &HttpSession, user: &User, bucket: &str) -> HttpResponse {
     match open(session, user, bucket) {
-        Ok(bucket) => HttpResponse::json(200, &bucket.manifest().to_json()),
+        Ok(bucket) => {
+            let history =
+                bucket.details().get("historyRetentionCollectionDefault") == Some(&json!(true));
+            HttpResponse::json(200, &bucket.manifest().to_json_with_defaults(history))
+        }
         Err(response) => response,
     }
 }

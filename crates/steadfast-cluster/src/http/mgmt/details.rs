@@ -128,6 +128,10 @@ pub(super) fn change(
                 continue;
             }
         };
+        if setting.name == "replicaIndex" && old.is_some() {
+            // Like a real server, ignores it for a bucket that exists.
+            continue;
+        }
         let fixed = old.filter(|_| !setting.mutable);
         if fixed.is_some_and(|old| old.get(setting.name) != Some(&value)) {
             if setting.name == "storageBackend" && ephemeral {
@@ -143,6 +147,12 @@ pub(super) fn change(
         );
         let is_history = setting.name.starts_with("history");
         match setting.name {
+            "conflictResolutionType" if text == "custom" => errors.push((
+                setting.name,
+                "Conflict resolution type 'custom' is supported only with developer preview \
+                 enabled: not supported by this cluster"
+                    .into(),
+            )),
             _ if is_history && !magma => errors.push((
                 setting.name,
                 "History Retention can only used with Magma".into(),

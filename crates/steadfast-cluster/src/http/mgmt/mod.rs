@@ -73,6 +73,22 @@ pub(super) fn unauthenticated() -> HttpResponse {
     )
 }
 
+/// The first parts of paths that a real server knows.
+const UNSUPPORTED: &[&str] = &[
+    "_p",
+    "controller",
+    "diag",
+    "events",
+    "indexStatus",
+    "internalSettings",
+    "logs",
+    "node",
+    "nodes",
+    "sampleBuckets",
+    "settings",
+    "xdcr",
+];
+
 /// Requests for administrators only.
 async fn manage(
     method: &str,
@@ -103,7 +119,13 @@ async fn manage(
         (_, ["settings", "rbac", "users", "external", ..]) => {
             HttpResponse::unsupported("users of external domains")
         }
-        (_, ["_p", "event", ..]) => HttpResponse::unsupported("eventing"),
+        // Maps name the ports of this service for eventing too, so that clients read this answer.
+        ("GET", ["api", "v1", "config"]) => HttpResponse::json(200, &json!({})),
+        (_, ["_p", "event", ..] | ["api", "v1", ..]) => HttpResponse::unsupported("eventing"),
+        (_, [first, ..]) if UNSUPPORTED.contains(first) => HttpResponse::unsupported(&request.path),
+        (_, ["pools", "default", second, ..]) if *second != "buckets" => {
+            HttpResponse::unsupported(&request.path)
+        }
         _ => not_found(),
     }
 }

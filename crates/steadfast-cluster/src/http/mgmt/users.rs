@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::{HttpRequest, HttpResponse, HttpSession};
 use super::refused;
+use crate::clock::iso_8601;
 use crate::users::roles::{self, Role};
 use crate::users::{Profile, User};
 
@@ -76,20 +77,16 @@ pub(super) fn change_password(
 fn put(name: &str, request: &HttpRequest, session: &HttpSession) -> HttpResponse {
     let roles = match Role::parse_list(request.parameter("roles").unwrap_or_default()) {
         Ok(roles) => roles,
-        Err(unknown) => {
-            let sentence = format!(
-                "Cannot assign roles to user because the following roles are unknown, malformed \
-                 or role parameters are undefined: [{unknown}]"
-            );
-            return refused(400, [("roles", sentence)]);
-        }
+        Err(unknown) => return unassignable(&unknown),
     };
+    if let Some(role) = roles.iter().find(|role| !session.shared.has_target(role)) {
+        return unassignable(&role.to_string());
+    }
     if request
         .parameter("groups")
         .is_some_and(|groups| !groups.is_empty())
     {
-        let sentence = "not supported by this cluster: groups of users".to_owned();
-        return refused(400, [("groups", sentence)]);
+        return HttpResponse::unsupported("groups of users");
     }
     let users = &session.shared.users;
     let rights = roles::rights(&roles);
@@ -112,14 +109,26 @@ fn describe(user: &User) -> Value {
         None => roles::from_rights(&user.rights),
     };
     let roles: Vec<Value> = roles.iter().map(Role::to_json).collect();
-    json!({
+    let mut shown = json!({
         "id": user.name,
         "domain": if user.is_built_in() { "admin" } else { "local" },
         "name": user.profile.display_name,
         "roles": roles,
         "groups": [],
         "external_groups": [],
-    })
+    });
+    if !user.is_built_in() {
+        shown["password_change_date"] = iso_8601(user.password_changed).into();
+    }
+    shown
+}
+
+fn unassignable(role: &str) -> HttpResponse {
+    let sentence = format!(
+        "Cannot assign roles to user because the following roles are unknown, malformed or role \
+         parameters are undefined: [{role}]"
+    );
+    refused(400, [("roles", sentence)])
 }
 
 fn unknown() -> HttpResponse {

@@ -154,7 +154,13 @@ impl DocumentStore for Documents {
         }
     }
 
-    fn write(&self, mode: WriteMode, key: &str, value: &Value) -> Result<u64, Status> {
+    fn write(
+        &self,
+        mode: WriteMode,
+        key: &str,
+        value: &Value,
+        preserve_expiry: bool,
+    ) -> Result<u64, Status> {
         let (mode, opcode) = match mode {
             WriteMode::Insert => (StoreMode::Add, Opcode::Add),
             WriteMode::Upsert => (StoreMode::Set, Opcode::Set),
@@ -166,7 +172,10 @@ impl DocumentStore for Documents {
                 return Err(Status::InvalidArguments);
             }
             let body = DocumentBody::plain(value.to_string().into_bytes())?;
-            let change = unconditional(&full_key);
+            let change = WriteRequest {
+                preserve_expiry,
+                ..unconditional(&full_key)
+            };
             vbucket.store(mode, change, body, JSON_FLAGS, self.max_ttl(), context)
         });
         written.and_then(cas)

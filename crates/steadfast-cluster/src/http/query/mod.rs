@@ -24,8 +24,10 @@ pub(super) fn answer(
     session: &HttpSession,
     user: &Arc<User>,
 ) -> HttpResponse {
-    if request.path != "/query/service" && request.path != "/query" {
-        return HttpResponse::text(404, "404 page not found");
+    match request.segments().as_slice() {
+        ["query"] | ["query", "service"] => {}
+        ["admin" | "query" | "evaluator", ..] => return HttpResponse::unsupported(&request.path),
+        _ => return HttpResponse::text(404, "404 page not found"),
     }
     let members = match options::read(request) {
         Ok(members) => members,
@@ -63,9 +65,21 @@ fn execute(
     }
 
     let options = RequestOptions::from(members);
+    header.metrics = !options.is_off("metrics");
+    let signature = !options.is_off("signature");
+    let timeout = options.timeout();
+    let started = header.started;
+    let late = move || {
+        let limit = timeout.filter(|limit| started.elapsed() >= *limit);
+        limit.map(QueryError::timeout)
+    };
     header.profile = matches!(options.text("profile"), Some("phases" | "timings"));
     let session = session::QuerySession::shared(session, user);
-    let executed = steadfast_sqlpp::execute(&options, &session).or_else(|error| {
+    let executed = match late() {
+        Some(error) => Err(error),
+        None => steadfast_sqlpp::execute(&options, &session),
+    };
+    let executed = executed.or_else(|error| {
         if !error.comes_with_rows() {
             return Err(error);
         }
@@ -76,11 +90,12 @@ fn execute(
         held = executed.held;
         header.prepared.clone_from(&executed.prepared);
         header.mutations = executed.mutations;
-        header.signature = Some(executed.signature);
+        header.signature = signature.then_some(executed.signature);
         first_is_good(executed.rows)
     });
     match executed {
         Ok(rows) => {
+            let rows = rows.map(move |row| late().map_or(row, Err));
             let rows = rows.map(|row| row.map_err(|error| Break::Error(error.to_json())));
             let envelope = header.around_rows();
             respond(200, envelope, Box::new(rows), Duration::ZERO).holding(held)

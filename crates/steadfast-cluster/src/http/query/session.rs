@@ -70,6 +70,11 @@ impl Session for QuerySession {
         &self.http.shared.transactions
     }
 
+    fn has_scope(&self, bucket: &str, scope: &str) -> bool {
+        let bucket = self.http.shared.bucket(bucket);
+        bucket.is_some_and(|bucket| bucket.manifest().scope_id(scope).is_ok())
+    }
+
     fn collection(&self, bucket: &str, scope: &str, name: &str) -> Option<Arc<dyn DocumentStore>> {
         let bucket = self.http.shared.bucket(bucket)?;
         let found = bucket.manifest().collection_id(&format!("{scope}.{name}"));

@@ -41,6 +41,9 @@ async fn every_service_is_reached_from_the_client() {
     let mut rows = client.analytics("SELECT VALUE 1").await.unwrap();
     assert_eq!(rows.all::<u8>().await.unwrap(), [1]);
     let everything = json!({"match_all": {}});
+    for name in ["i".to_owned(), format!("{BUCKET}.s.i")] {
+        cluster.create_search_index(&name);
+    }
     let mut hits = client.search("i", &everything).unwrap().await.unwrap();
     assert!(hits.all::<Value>().await.unwrap().is_empty());
     assert!(
@@ -53,7 +56,10 @@ async fn every_service_is_reached_from_the_client() {
     );
     let none = bucket.view("d", "v").retry(steadfast::FailFast::new());
     assert_eq!(none.await.unwrap_err().kind(), ErrorKind::ViewNotFound);
-    assert!(bucket.scope("s").analytics("SELECT VALUE 1").await.is_ok());
+    // The cluster has no analytics scopes, but the request came to one.
+    let unknown = bucket.scope("s").analytics("SELECT VALUE 1").await;
+    let unknown = unknown.unwrap_err();
+    assert_eq!(unknown.context().http().unwrap().code, Some(24_034));
 }
 
 #[tokio::test]

@@ -103,7 +103,8 @@ async fn search_streams_hits_and_reports_failed_partitions() {
 
 #[tokio::test]
 async fn search_of_a_scope_without_hits_is_empty() {
-    let (_cluster, client) = pair().await;
+    let (cluster, client) = pair().await;
+    cluster.create_search_index(&format!("{BUCKET}._default.i x"));
     let (bucket, scope) = (Arc::from(BUCKET), Arc::from("_default"));
     let query = json!({"match_all": {}});
     let asked = search(
@@ -133,6 +134,7 @@ async fn a_search_fails_if_every_partition_failed() {
 #[tokio::test]
 async fn search_retries_429_and_not_430_and_names_the_limit() {
     let (cluster, client) = pair().await;
+    cluster.create_search_index("idx");
     let limit = r#"{"status":"fail","error":"num_queries_per_min, value >= limit"}"#;
     let guard = cluster.script(Script::on(Service::Search).answer(429, limit).times(2));
     assert!(find(&client).await.is_ok(), "the third is answered");
@@ -157,6 +159,7 @@ async fn search_retries_429_and_not_430_and_names_the_limit() {
 #[tokio::test]
 async fn retry_after_counts_up_to_the_largest_delay_of_the_strategy() {
     let (cluster, client) = pair().await;
+    cluster.create_search_index("idx");
     let busy = Script::on(Service::Search).answer(429, "busy");
     let guard = cluster.script(busy.retry_after(3600).times(2));
     // Best effort waits for 500 ms at most, and here from the first retry on.

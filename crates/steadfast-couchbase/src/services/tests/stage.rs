@@ -111,6 +111,7 @@ async fn a_cut_connection_is_retried_for_reads() {
             .times(1)
             .cut_after_applying(),
     );
+    cluster.create_search_index("i");
     let found = client.search("i", &json!({})).unwrap();
     assert!(found.await.is_ok());
     assert_eq!(guard.fired(), 1);

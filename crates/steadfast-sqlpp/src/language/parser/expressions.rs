@@ -145,7 +145,13 @@ impl Parser<'_> {
                 value = Expression::Field(Box::new(value), self.name()?);
             } else if self.symbol("[") {
                 self.link()?;
+                if self.is_symbol("*") || self.is_symbol(":") {
+                    return Err(slice());
+                }
                 let index = self.expression()?;
+                if self.is_symbol(":") {
+                    return Err(slice());
+                }
                 self.expect_symbol("]")?;
                 value = Expression::Element(Box::new(value), Box::new(index));
             } else {
@@ -233,6 +239,10 @@ impl Parser<'_> {
             _ => Ok(Expression::Name(word.to_owned())),
         }
     }
+}
+
+fn slice() -> LanguageError {
+    LanguageError::Unsupported("a slice of an array".into())
 }
 
 impl Parser<'_> {

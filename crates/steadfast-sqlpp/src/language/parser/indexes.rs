@@ -1,5 +1,6 @@
 //! Parses statements about indexes.
 
+use super::super::LanguageError;
 use super::super::lexer::LexemeKind;
 use super::super::statement::{IndexChange, IndexStatement, KeyspacePath};
 use super::{Parsed, Parser};
@@ -52,16 +53,23 @@ impl Parser<'_> {
             self.expect_symbol("(")?;
             keys = self.list(")", |parser| {
                 let key = parser.written()?;
+                if parser.is_symbol(":") {
+                    let what = "an index with the types of its keys";
+                    return Err(LanguageError::Unsupported(what.into()));
+                }
                 if !parser.word("DESC") {
                     parser.word("ASC");
                 }
                 Ok(key)
             })?;
         }
+        let mut partition = None;
         if self.word("PARTITION") {
             self.expect_word("BY")?;
             self.expect_word("HASH")?;
-            self.skip_parentheses()?;
+            self.expect_symbol("(")?;
+            let by = self.list(")", Self::written)?;
+            partition = Some(format!("HASH({})", by.join(", ")));
         }
         let condition = match self.word("WHERE") {
             true => Some(self.written()?),
@@ -75,6 +83,7 @@ impl Parser<'_> {
             if_missing,
             keys,
             condition,
+            partition,
             with,
         };
         Ok(IndexStatement { keyspace, change })

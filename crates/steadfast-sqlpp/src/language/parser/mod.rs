@@ -55,6 +55,9 @@ impl Parser<'_> {
             return self.prepare();
         }
         if self.word("EXECUTE") {
+            if self.is_word(self.at, "FUNCTION") && self.lexemes.len() > self.at + 1 {
+                return Err(LanguageError::Unsupported("EXECUTE FUNCTION".into()));
+            }
             let name = match self.peek().cloned() {
                 Some(LexemeKind::Text(name)) => {
                     self.at += 1;
@@ -67,6 +70,10 @@ impl Parser<'_> {
         }
         if self.word("SELECT") {
             return self.select().map(Statement::Select);
+        }
+        if self.is_word(self.at, "FROM") || self.is_symbol("(") {
+            let what = "a statement that begins with FROM or a parenthesis";
+            return Err(LanguageError::Unsupported(what.into()));
         }
         if let Some(step) = self.transaction()? {
             return Ok(Statement::Transaction(step));
@@ -175,8 +182,11 @@ impl Parser<'_> {
     }
 
     fn source(&mut self) -> Parsed<Source> {
+        if ["(", "[", "{"].iter().any(|symbol| self.is_symbol(symbol)) {
+            return Err(LanguageError::Unsupported("an expression in FROM".into()));
+        }
         let (keyspace, mut alias) = self.keyspace()?;
-        if matches!(self.peek(), Some(LexemeKind::Symbol("("))) {
+        if self.is_symbol("(") {
             return Err(LanguageError::Unsupported("a function in FROM".into()));
         }
         if self.word("AS") {
@@ -187,6 +197,11 @@ impl Parser<'_> {
             alias = self.name()?;
         } else if matches!(self.peek(), Some(LexemeKind::Name(_))) {
             alias = self.name()?;
+        }
+        if self.is_symbol(",") {
+            return Err(LanguageError::Unsupported(
+                "a second keyspace in FROM".into(),
+            ));
         }
         let mut keys = None;
         if self.word("USE") {

@@ -101,7 +101,13 @@ impl Parser<'_> {
             self.expect_word("KEY")?;
             self.expect_symbol(",")?;
             self.expect_word("VALUE")?;
+            if self.is_symbol(",") {
+                return Err(options());
+            }
             self.expect_symbol(")")?;
+        }
+        if self.is_word(self.at, "SELECT") {
+            return Err(LanguageError::Unsupported("INSERT of a SELECT".into()));
         }
         self.expect_word("VALUES")?;
         let mut pairs = Vec::new();
@@ -110,6 +116,9 @@ impl Parser<'_> {
             let key = self.expression()?;
             self.expect_symbol(",")?;
             let value = self.expression()?;
+            if self.is_symbol(",") {
+                return Err(options());
+            }
             self.expect_symbol(")")?;
             pairs.push((key, value));
             if !self.symbol(",") {
@@ -118,4 +127,8 @@ impl Parser<'_> {
             self.word("VALUES");
         }
     }
+}
+
+fn options() -> LanguageError {
+    LanguageError::Unsupported("OPTIONS of VALUES".into())
 }

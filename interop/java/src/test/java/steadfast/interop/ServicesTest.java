@@ -11,6 +11,7 @@ import com.couchbase.client.core.error.ParsingFailureException;
 import com.couchbase.client.core.service.ServiceType;
 import com.couchbase.client.java.json.JsonArray;
 import com.couchbase.client.java.json.JsonObject;
+import com.couchbase.client.java.manager.search.SearchIndex;
 import com.couchbase.client.java.query.QueryOptions;
 import com.couchbase.client.java.search.SearchQuery;
 import com.couchbase.client.java.transactions.TransactionQueryOptions;
@@ -57,6 +58,7 @@ class ServicesTest extends ClusterTest {
   @Test
   void analyticsAndSearchAnswer() {
     assertEquals(List.of(1), cluster.analyticsQuery("SELECT VALUE 1").rowsAs(Integer.class));
+    cluster.searchIndexes().upsertIndex(new SearchIndex("idx", Server.BUCKET));
     assertEquals(0, cluster.searchQuery("idx", SearchQuery.term("x")).rows().size());
   }
 

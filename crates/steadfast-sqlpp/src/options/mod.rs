@@ -1,10 +1,15 @@
 //! Options of a query or analytics request.
 
+mod check;
+
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use crate::language::{Parameters, Random};
+
+pub(crate) use check::duration;
 
 /// A request's options, by name: the members of its JSON body, or its form.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +41,21 @@ impl RequestOptions {
             Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
             _ => false,
         }
+    }
+
+    /// Returns whether an option that is usually on was turned off.
+    pub fn is_off(&self, name: &str) -> bool {
+        match self.members.get(name) {
+            Some(Value::Bool(on)) => !on,
+            Some(Value::String(text)) => text.eq_ignore_ascii_case("false"),
+            _ => false,
+        }
+    }
+
+    /// The time that the request may take, if it is limited.
+    pub fn timeout(&self) -> Option<Duration> {
+        let timeout = duration(self.text("timeout")?);
+        timeout.filter(|timeout| !timeout.is_zero())
     }
 
     /// The arguments of the statement.
