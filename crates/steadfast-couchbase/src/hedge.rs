@@ -6,6 +6,10 @@
 //! are made, one at a time. The first dial that ends decides, whatever its result. So at
 //! most two are under way, and a network that recovers is noticed within half a second
 //! (decision D46 in docs/decisions.md).
+//!
+//! A dial that is connected waits in the server's queue, where a second one only makes the
+//! queue longer. Therefore its limit is longer: a server that accepts slowly has time to
+//! come to it.
 
 use std::future::Future;
 use std::sync::LazyLock;
@@ -13,11 +17,17 @@ use std::time::Duration;
 
 use steadfast::apart::apart;
 use steadfast::{Backoff, BestEffort, Failure};
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::reason::SOCKET_NOT_AVAILABLE;
 
-/// The time after which a dial counts as hanging, and the time limit of each other dial.
+/// The time after which a dial that is not connected hangs, and the time limit of each
+/// other dial until then.
 pub(crate) const HANGS: Duration = Duration::from_millis(500);
+
+/// The same for a dial that is connected.
+const IS_NOT_SERVED: Duration = Duration::from_secs(3);
 
 /// Returns the strategy of the other dials. Like all retries, they go through the
 /// orchestrator.
@@ -27,21 +37,36 @@ fn fresh_dials() -> &'static BestEffort {
     &FRESH
 }
 
-/// Dials, and makes other dials in parallel while the first one hangs. Returns the result
-/// of the first dial that ends; `None` after the time limit.
+/// Connects and does the handshake, and makes other dials in parallel while the first one
+/// hangs. Returns the result of the first dial that ends; `None` after the time limit.
 ///
 /// Cancel-safe if dialling is: dropping the future drops all dials.
-pub(crate) async fn dial_hedged<F: Future>(
+pub(crate) async fn dial_hedged<S, T, E, C, H>(
     limit: Duration,
-    dial: impl Fn() -> F,
-) -> Option<F::Output> {
+    connect: impl Fn() -> C,
+    handshake: impl Fn(S) -> H,
+) -> Option<Result<T, E>>
+where
+    C: Future<Output = Result<S, E>>,
+    H: Future<Output = Result<T, E>>,
+{
+    let (connect, handshake) = (&connect, &handshake);
+    let with_limits = || async move {
+        match timeout(HANGS, connect()).await? {
+            Ok(socket) => timeout(IS_NOT_SERVED, handshake(socket)).await,
+            Err(error) => Ok(Err(error)),
+        }
+    };
+    let connected = Notify::new();
     let fresh = async {
-        tokio::time::sleep(HANGS).await;
+        if timeout(HANGS, connected.notified()).await.is_ok() {
+            tokio::time::sleep(IS_NOT_SERVED).await;
+        }
         let dialled = steadfast::retry(fresh_dials())
             .operation("dial")
             .idempotent(true)
             .classify(|_: &tokio::time::error::Elapsed| Failure::not_sent(&SOCKET_NOT_AVAILABLE))
-            .run(|_| tokio::time::timeout(HANGS, dial()))
+            .run(|_| with_limits())
             .await;
         match dialled {
             Ok(ended) => ended,
@@ -49,15 +74,20 @@ pub(crate) async fn dial_hedged<F: Future>(
             Err(_) => std::future::pending().await,
         }
     };
+    let patient = async {
+        let socket = connect().await?;
+        connected.notify_one();
+        handshake(socket).await
+    };
     let first = async {
         tokio::select! {
             biased;
-            ended = dial() => ended,
+            ended = patient => ended,
             ended = fresh => ended,
         }
     };
     // The user's retries and those of a round of dials are not about these dials.
-    apart(tokio::time::timeout(limit, first)).await.ok()
+    apart(timeout(limit, first)).await.ok()
 }
 
 #[cfg(test)]
@@ -74,7 +104,7 @@ mod tests {
     /// Dials whose results come after these times, and later ones never.
     async fn dial(limit: Duration, times: &[Option<u32>]) -> (Option<usize>, Duration, usize) {
         let (start, dials) = (Instant::now(), Cell::new(0));
-        let dialled = dial_hedged(limit, || {
+        let connect = || {
             let number = dials.get();
             dials.set(number + 1);
             async move {
@@ -82,10 +112,12 @@ mod tests {
                     Some(millis) => tokio::time::sleep(MS * millis).await,
                     None => std::future::pending().await,
                 }
-                number
+                Ok::<_, ()>(number)
             }
-        });
-        (dialled.await, start.elapsed(), dials.get())
+        };
+        let dialled = dial_hedged(limit, connect, |number| async move { Ok(number) });
+        let dialled = dialled.await.map(Result::unwrap);
+        (dialled, start.elapsed(), dials.get())
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! State that all parts of a client share.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -282,21 +282,6 @@ impl Core {
         }
         self.terminals
             .record_unknown_bucket(bucket, node, &nodes, patience)
-    }
-
-    /// Returns the next node to try while there is no connection. After all candidates were
-    /// tried, the seeds are looked up again.
-    ///
-    /// Cancel-safe: dropping the future abandons the lookup.
-    pub(crate) async fn next_candidate(&self, turns: &AtomicUsize) -> Address {
-        let turn = turns.fetch_add(1, Ordering::Relaxed);
-        if turn > 0 && turn.is_multiple_of(self.candidates().len()) {
-            self.seeds.renew(&self.options).await;
-        }
-        let mut candidates = self.candidates();
-        // Each client starts at another candidate, to spread the load.
-        let start = self.client_id as usize % candidates.len();
-        candidates.swap_remove((start + turn % candidates.len()) % candidates.len())
     }
 
     /// The nodes to try without a connection: those of the last config, and the seeds.

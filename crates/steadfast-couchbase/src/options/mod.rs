@@ -106,9 +106,10 @@ settings! {
         /// close the connection on an early HELLO (D30).
         plain hello_after_authentication: bool = false;
 
-        /// The delays before a node is dialled again that did not respond:
-        /// [`Backoff::reconnect`], which spreads the dials of a fleet over several seconds.
-        /// A client of a small fleet can be quicker.
+        /// The delays before a node is dialled again after a dial that was slow or broken
+        /// off: [`Backoff::reconnect`], which spreads the dials of a fleet over several
+        /// seconds. After a refused dial the next one follows within a second
+        /// ([D64](steadfast::decisions#d64)).
         plain reconnect_backoff: Backoff = Backoff::reconnect();
         /// The number of key-value connections to each node, for each bucket: 1.
         plain kv_connections: u16 = 1;

@@ -1,11 +1,14 @@
 //! Opens connections.
 
+use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use steadfast_os::net::TcpStream;
 use steadfast_wire::config::ClusterConfig;
 use steadfast_wire::hello::ClientIdentity;
+use tokio::time::Instant;
 
 use super::{Address, is_terminal, parse_config};
 use crate::client::Core;
@@ -14,6 +17,9 @@ use crate::kv::connection::{Connection, ConnectionEnds, ConnectionLimits, Io};
 use crate::kv::handshake::{HandshakeParams, Reached, Rejected, bootstrap, features};
 use crate::sasl::Channel;
 use crate::tls::server_name;
+
+/// A dial that takes longer is slow, also if the node responds at last.
+const SLOW: Duration = Duration::from_secs(2);
 
 /// A connection whose task does not run yet.
 pub(crate) struct Opened {
@@ -33,7 +39,21 @@ pub(crate) async fn dial(
 ) -> Result<Opened, Rejected> {
     let limit = core.options.connect_timeout;
     let renewals = core.renewals();
-    match dial_hedged(limit, || open(core, address, bucket)).await {
+    let begun = Instant::now();
+    let dialled = dial_hedged(
+        limit,
+        || connect(core, address),
+        |socket| open(core, address, bucket, socket),
+    )
+    .await;
+    let dialled = dialled.map(|opened| {
+        let is_slow = begun.elapsed() >= SLOW;
+        opened.map_err(|rejected| match is_slow {
+            true => rejected.costly(),
+            false => rejected,
+        })
+    });
+    match dialled {
         // A rejection of credentials that were replaced meanwhile does not concern
         // the new ones.
         Some(Err(rejected)) if renewals.has_changed().unwrap_or(false) => {
@@ -45,13 +65,22 @@ pub(crate) async fn dial(
 }
 
 /// Cancel-safe: dropping the future closes the socket.
-async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Opened, Rejected> {
-    let socket = TcpStream::connect(&address.host, address.port)
-        .await
-        .map_err(|error| Rejected::lost(error.to_string()))?;
+async fn connect(core: &Core, address: &Address) -> Result<TcpStream, Rejected> {
+    let connected = TcpStream::connect(&address.host, address.port).await;
+    let socket = connected.map_err(|error| not_connected(&error))?;
+    prepare(core, &socket)?;
+    Ok(socket)
+}
+
+/// Cancel-safe: dropping the future closes the socket.
+async fn open(
+    core: &Core,
+    address: &Address,
+    bucket: Option<&str>,
+    socket: TcpStream,
+) -> Result<Opened, Rejected> {
     let local = socket.local_addr().map(|local| local.to_string());
     let remote = socket.peer_addr();
-    prepare(core, &socket)?;
     let mut io = match &core.tls {
         None => Io::Left(socket),
         Some(tls) => {
@@ -103,6 +132,17 @@ async fn open(core: &Core, address: &Address, bucket: Option<&str>) -> Result<Op
         received: welcome.received,
         config,
     })
+}
+
+/// The socket did not connect.
+fn not_connected(error: &io::Error) -> Rejected {
+    match error.kind() {
+        // The address exists, but the connection was not taken in time, or was taken back.
+        io::ErrorKind::TimedOut | io::ErrorKind::ConnectionReset => {
+            Rejected::lost(error.to_string())
+        }
+        _ => Rejected::refused(error.to_string()),
+    }
 }
 
 fn prepare(core: &Core, socket: &TcpStream) -> Result<(), Rejected> {

@@ -14,6 +14,8 @@ mod address;
 mod bucket;
 mod config;
 mod dial;
+#[cfg(test)]
+mod herd;
 mod missing_bucket;
 mod node;
 mod redial;

@@ -160,7 +160,7 @@ async fn keep(
     first: Option<UnstartedConnection>,
 ) {
     let first = Mutex::new(first);
-    let mut redialer = Redialer::new(&bucket.core, 1);
+    let mut redialer = Redialer::new(&bucket.core);
     while !node.retired.is_cancelled() {
         let is_up = || node.connections[index].load().is_some();
         let round = redialer.round("connect", is_up, || async {

@@ -12,6 +12,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use steadfast::Backoff;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -37,15 +38,13 @@ pub(super) struct Redialer {
 }
 
 impl Redialer {
-    /// Makes one that dials so many addresses in turn.
-    pub(super) fn new(core: &Core, addresses: usize) -> Self {
-        let strategy = RedialStrategy::new(core.options.reconnect_backoff.clone(), addresses);
-        Self::with(strategy, core.renewals())
+    pub(super) fn new(core: &Core) -> Self {
+        Self::with(core.options.reconnect_backoff.clone(), core.renewals())
     }
 
-    fn with(strategy: RedialStrategy, renewals: watch::Receiver<u64>) -> Self {
+    pub(super) fn with(backoff: Backoff, renewals: watch::Receiver<u64>) -> Self {
         Self {
-            strategy,
+            strategy: RedialStrategy::new(backoff),
             renewals,
             in_pace_at: Instant::now(),
         }
@@ -125,8 +124,7 @@ mod tests {
 
     fn redialer(renewals: &watch::Sender<u64>) -> Redialer {
         let options = crate::ClusterOptions::new();
-        let strategy = RedialStrategy::new(options.reconnect_backoff, 1);
-        Redialer::with(strategy, renewals.subscribe())
+        Redialer::with(options.reconnect_backoff, renewals.subscribe())
     }
 
     /// When connections are dialled that all end so after this time.
@@ -171,7 +169,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn useless_connections_are_dialled_by_the_backoff_for_herds() {
-        let herd = steadfast::Backoff::reconnect();
+        let herd = Backoff::reconnect();
         let mut second = Duration::ZERO;
         for _ in 0..20 {
             let at = dialled(40, Duration::ZERO, Err(())).await;

@@ -60,64 +60,55 @@ pub(super) async fn track_bucket(bucket: Arc<BucketCore>) {
 
 /// Tries seeds until one opens the bucket. Cancel-safe.
 async fn find_bucket(bucket: &Arc<BucketCore>) {
-    let dials = SeedDials::new(bucket.core.clone(), Some(bucket.name.clone()));
-    let mut redialer = Redialer::new(&bucket.core, bucket.core.candidates().len());
-    loop {
-        let found = redialer.round(
-            "open bucket",
-            || false,
-            || async {
-                let (seed, opened) = dials.next().await;
-                open_at(bucket, &seed, opened)
-            },
-        );
-        let ended = tokio::select! {
-            ended = found => ended,
-            // A dial that hung has succeeded. The next round uses it.
-            () = dials.succeeded() => continue,
-        };
-        if let Err(error) = ended {
-            // Only a reason that is never retried ends this, and there is none here.
-            tracing::error!(bucket = %bucket.name, %error, "stopped looking for the bucket");
-        }
-        return;
+    let rejects = bucket.clone();
+    let dials = SeedDials::new(
+        bucket.core.clone(),
+        Some(bucket.name.clone()),
+        move |seed, rejected| not_opened(&rejects, seed, rejected),
+    );
+    let mut redialer = Redialer::new(&bucket.core);
+    let found = redialer.round(
+        "open bucket",
+        || false,
+        || async {
+            let (seed, opened) = dials.first().await;
+            open_at(bucket, &seed, opened)
+        },
+    );
+    if let Err(error) = found.await {
+        // Only a reason that is never retried ends this, and there is none here.
+        tracing::error!(bucket = %bucket.name, %error, "stopped looking for the bucket");
     }
 }
 
-/// Opens the bucket with the result of a seed's dial.
-fn open_at(
-    bucket: &Arc<BucketCore>,
-    seed: &Address,
-    opened: Result<Opened, Rejected>,
-) -> Result<(), Rejected> {
+/// A seed rejected the dial.
+fn not_opened(bucket: &BucketCore, seed: &Address, rejected: &Rejected) {
     let key = (Some(bucket.name.clone()), seed.clone());
-    match opened {
-        Ok(mut opened) => {
-            bucket.core.terminals.opened(&key);
-            let Some(config) = opened.config.take() else {
-                let rejected = Rejected::lost(format!("{seed} gives no config"));
-                return Err(rejected.after(Reached::Bucket));
-            };
-            bucket.apply_config(config, Some((seed, opened)));
-            let routes = bucket.routes.load();
-            let Some(routes) = routes.as_ref() else {
-                let rejected = Rejected::lost(format!("the config of {seed} is unusable"));
-                return Err(rejected.after(Reached::Bucket));
-            };
-            // Earlier rejections by other seeds do not count, unless they are nodes
-            // of the bucket.
-            bucket.core.terminals.forget_seeds(&key, |address| {
-                routes.nodes().any(|node| node.address == *address)
-            });
-            Ok(())
-        }
-        Err(rejected) => {
-            tracing::debug!(bucket = %bucket.name, %seed, %rejected, "the bucket was not opened");
-            bucket.record_rejection(seed, &rejected);
-            bucket.core.handle_rejected(&key, &rejected);
-            Err(rejected)
-        }
-    }
+    tracing::debug!(bucket = %bucket.name, %seed, %rejected, "the bucket was not opened");
+    bucket.record_rejection(seed, rejected);
+    bucket.core.handle_rejected(&key, rejected);
+}
+
+/// Opens the bucket with a connection to a seed.
+fn open_at(bucket: &Arc<BucketCore>, seed: &Address, mut opened: Opened) -> Result<(), Rejected> {
+    let key = (Some(bucket.name.clone()), seed.clone());
+    bucket.core.terminals.opened(&key);
+    let Some(config) = opened.config.take() else {
+        let rejected = Rejected::lost(format!("{seed} gives no config"));
+        return Err(rejected.after(Reached::Bucket));
+    };
+    bucket.apply_config(config, Some((seed, opened)));
+    let routes = bucket.routes.load();
+    let Some(routes) = routes.as_ref() else {
+        let rejected = Rejected::lost(format!("the config of {seed} is unusable"));
+        return Err(rejected.after(Reached::Bucket));
+    };
+    // Earlier rejections by other seeds do not count, unless they are nodes
+    // of the bucket.
+    bucket.core.terminals.forget_seeds(&key, |address| {
+        routes.nodes().any(|node| node.address == *address)
+    });
+    Ok(())
 }
 
 /// Completes when a config is wanted, or when it is time to poll because no node
@@ -195,6 +186,7 @@ async fn find_others(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Ar
                 .classify(Rejected::failure)
                 .run(|_| async {
                     let opened = dial(&bucket.core, &seed, Some(&bucket.name)).await;
+                    let opened = opened.inspect_err(|it| not_opened(&bucket, &seed, it))?;
                     open_at(&bucket, &seed, opened)
                 })
                 .await;
@@ -283,30 +275,22 @@ fn no_config(connection: &Connection, of_bucket: bool, status: Status) -> Reject
 /// Cancel-safe: dropping the future closes the connection.
 pub(crate) async fn track_cluster(core: Arc<Core>) {
     let closed = core.closed.clone();
-    let dials = SeedDials::new(core.clone(), None);
+    let rejects = core.clone();
+    let dials = SeedDials::new(core.clone(), None, move |seed, rejected| {
+        not_reached(&rejects, seed, rejected);
+    });
     let track = async {
-        let mut redialer = Redialer::new(&core, core.candidates().len());
+        let mut redialer = Redialer::new(&core);
         let up = AtomicBool::new(false);
         loop {
             let is_up = || up.load(Ordering::Relaxed);
             let round = redialer.round("track cluster", is_up, || async {
-                let (seed, opened) = dials.next().await;
+                let (seed, opened) = dials.first().await;
                 let ended = track_at(&core, &seed, opened, &up).await;
                 up.store(false, Ordering::Relaxed);
                 ended
             });
-            let late_success = async {
-                dials.succeeded().await;
-                while is_up() {
-                    dials.succeeded().await;
-                }
-            };
-            let ended = tokio::select! {
-                ended = round => ended,
-                // A dial that hung has succeeded. The next round uses it.
-                () = late_success => continue,
-            };
-            if let Err(error) = ended {
+            if let Err(error) = round.await {
                 tracing::error!(%error, "stopped tracking the cluster");
                 return;
             }
@@ -318,6 +302,13 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
     }
 }
 
+/// A node rejected the dial.
+fn not_reached(core: &Core, seed: &Address, rejected: &Rejected) {
+    tracing::debug!(%seed, %rejected, "no connection");
+    *core.unreached.lock() = Some(format!("{seed}: {}", rejected.note));
+    core.handle_rejected(&(None, seed.clone()), rejected);
+}
+
 /// Applies the configs of a connection without a bucket until it ends. `Ok` if it was
 /// useful; see [`end_of_connection`].
 ///
@@ -325,7 +316,7 @@ pub(crate) async fn track_cluster(core: Arc<Core>) {
 async fn track_at(
     core: &Arc<Core>,
     seed: &Address,
-    opened: Result<Opened, Rejected>,
+    opened: Opened,
     up: &AtomicBool,
 ) -> Result<(), Rejected> {
     let key = (None, seed.clone());
@@ -334,16 +325,9 @@ async fn track_at(
         io,
         received,
         config,
-    } = match opened {
-        Ok(opened) => opened,
-        Err(rejected) => {
-            tracing::debug!(%seed, %rejected, "no connection");
-            *core.unreached.lock() = Some(format!("{seed}: {}", rejected.note));
-            core.handle_rejected(&key, &rejected);
-            return Err(rejected);
-        }
-    };
+    } = opened;
     up.store(true, Ordering::Relaxed);
+    *core.unreached.lock() = None;
     core.terminals.opened(&key);
     core.terminals.forget_unless(&key);
     if let Some(config) = config {

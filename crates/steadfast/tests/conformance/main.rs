@@ -203,7 +203,10 @@ damage! {
 }
 
 #[test]
-fn a_hole_in_the_decisions_is_named() {
-    let decisions = "| D1 | a | b |\n| D3 | c | d |\n";
-    among(problems(&[], "", decisions, "", root()), &["D2", "D3"]);
+fn decisions_out_of_order_are_named() {
+    let decisions = "| D1 | a | b |\n| D3 | c | d |\n| D2 | e | f |\n";
+    among(
+        problems(&[], "", decisions, "", root()),
+        &["D2 stands after D3"],
+    );
 }

@@ -11,7 +11,7 @@ mod wire;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-pub(crate) use refusal::{Reached, Rejected, kind_of};
+pub(crate) use refusal::{DialCost, Reached, Rejected, kind_of};
 use refusal::{bad_answer, bucket_refused, sasl_refused};
 use steadfast_wire::error_map::{ErrorMap, ErrorMapRequest};
 use steadfast_wire::hello::{ClientIdentity, FeatureSet};

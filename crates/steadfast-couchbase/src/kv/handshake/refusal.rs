@@ -23,6 +23,17 @@ pub(crate) struct Rejected {
     pub(crate) note: String,
     /// The steps that succeeded before.
     pub(crate) reached: Reached,
+    /// What is known about the cost beyond that; see [`Rejected::cost`].
+    cost: Option<DialCost>,
+}
+
+/// What a failed dial cost the node, as far as a client can tell (D64).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DialCost {
+    /// It was refused, or the node responded soon.
+    Little,
+    /// It was slow or broken off, so the node is probably busy.
+    Much,
 }
 
 /// The note about a server that may be an impostor.
@@ -51,6 +62,33 @@ impl Rejected {
             reason,
             note: bounded(&note),
             reached: Reached::Nothing,
+            cost: None,
+        }
+    }
+
+    /// Nothing listens at the address, or there is no such address.
+    pub(crate) fn refused(note: String) -> Self {
+        Self {
+            cost: Some(DialCost::Little),
+            ..Self::lost(note)
+        }
+    }
+
+    /// The same rejection, by a dial that was slow or broken off.
+    pub(crate) fn costly(self) -> Self {
+        Self {
+            cost: Some(DialCost::Much),
+            ..self
+        }
+    }
+
+    /// Returns what the dial cost the node.
+    pub(crate) fn cost(&self) -> DialCost {
+        let responded = self.reached > Reached::Nothing || self.reason != &SOCKET_NOT_AVAILABLE;
+        match self.cost {
+            Some(cost) => cost,
+            None if responded => DialCost::Little,
+            None => DialCost::Much,
         }
     }
 

@@ -59,8 +59,8 @@ impl<'a> Wire<'a> {
     pub(super) async fn answer(&mut self, opaque: u32) -> Result<Frame, Rejected> {
         if !self.out.is_empty() {
             let out: Bytes = self.out.split().freeze();
-            self.io.write_all(&out).await.map_err(Rejected::io)?;
-            self.io.flush().await.map_err(Rejected::io)?;
+            self.io.write_all(&out).await.map_err(broken_off)?;
+            self.io.flush().await.map_err(broken_off)?;
         }
         loop {
             if let Some(place) = self.early.iter().position(|frame| frame.opaque() == opaque) {
@@ -110,10 +110,11 @@ impl<'a> Wire<'a> {
     async fn fill(&mut self) -> Result<(), Rejected> {
         self.received.reserve(READ);
         let read = self.io.read_buf(&mut self.received).await;
-        match read.map_err(Rejected::io)? {
+        match read.map_err(broken_off)? {
             0 => Err(Rejected::lost(
                 "the server closed the connection during the bootstrap".to_owned(),
-            )),
+            )
+            .costly()),
             _ => Ok(()),
         }
     }
@@ -150,4 +151,9 @@ impl<'a> Wire<'a> {
     pub(super) fn into_received(self) -> BytesMut {
         self.received
     }
+}
+
+/// The connection ended in the middle of the handshake.
+fn broken_off(error: std::io::Error) -> Rejected {
+    Rejected::io(error).costly()
 }

@@ -185,7 +185,8 @@ impl Service<Uri> for Connector {
         let tls = (uri.scheme_str() == Some("https")).then(|| self.tls.load_full());
         let timeout = self.timeout;
         Box::pin(async move {
-            match dial_hedged(timeout, || connect(&uri, tls.clone())).await {
+            let secure = |stream| secure(&uri, stream, tls.clone());
+            match dial_hedged(timeout, || connect(&uri), secure).await {
                 Some(connected) => connected.map(TokioIo::new),
                 None => Err(io::Error::new(
                     io::ErrorKind::TimedOut,
@@ -197,14 +198,31 @@ impl Service<Uri> for Connector {
 }
 
 /// Cancel-safe: dropping the future closes the connection.
-async fn connect(uri: &Uri, tls: Option<Option<Arc<ClientConfig>>>) -> io::Result<Socket> {
-    let (Some(host), Some(port)) = (uri.host(), uri.port_u16()) else {
-        let problem = "the address has no host or no port";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+async fn connect(uri: &Uri) -> io::Result<TcpStream> {
+    let Some(port) = uri.port_u16() else {
+        return Err(without_address());
     };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let stream = TcpStream::connect(host, port).await?;
+    let stream = TcpStream::connect(host(uri)?, port).await?;
     stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+fn host(uri: &Uri) -> io::Result<&str> {
+    let host = uri.host().ok_or_else(without_address)?;
+    Ok(host.trim_start_matches('[').trim_end_matches(']'))
+}
+
+fn without_address() -> io::Error {
+    let problem = "the address has no host or no port";
+    io::Error::new(io::ErrorKind::InvalidInput, problem)
+}
+
+/// Cancel-safe: dropping the future closes the connection.
+async fn secure(
+    uri: &Uri,
+    stream: TcpStream,
+    tls: Option<Option<Arc<ClientConfig>>>,
+) -> io::Result<Socket> {
     let Some(config) = tls else {
         return Ok(Socket(Box::pin(stream)));
     };
@@ -212,7 +230,7 @@ async fn connect(uri: &Uri, tls: Option<Option<Arc<ClientConfig>>>) -> io::Resul
         let problem = "the address asks for TLS, and the client has no TLS configuration";
         io::Error::new(io::ErrorKind::InvalidInput, problem)
     })?;
-    let name = ServerName::try_from(host.to_owned())
+    let name = ServerName::try_from(host(uri)?.to_owned())
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
     let stream = TlsConnector::from(config).connect(name, stream).await?;
     Ok(Socket(Box::pin(stream)))
