@@ -32,6 +32,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 
+use super::opcodes::CommandRules;
 use super::response::KvResponse;
 use super::session::{Flow, Session};
 use super::stranger::Stranger;
@@ -418,7 +419,7 @@ impl Link {
             // The answer to a map that was pushed. There is nothing to learn from it.
             return Ok(());
         }
-        if !self.waiting.is_empty() && has_barrier(&frame) {
+        if !self.waiting.is_empty() && is_barrier(&frame) {
             self.behind = Some(frame);
             return Ok(());
         }
@@ -446,11 +447,9 @@ impl Link {
             .push(Box::pin(async move { (held, later.await) }));
         self.waiting_bytes += held.bytes;
         self.barriers += usize::from(held.barrier);
-        self.session.waiting = self.waiting.len();
     }
 
     fn resume(&mut self, resume: Resume) -> Result<(), CloseReason> {
-        self.session.waiting = self.waiting.len();
         if self.silent {
             return Ok(());
         }
@@ -468,8 +467,9 @@ impl Link {
 
     #[cold]
     fn decide(&self, frame: &Frame) -> Option<FiredFault> {
+        let rules = CommandRules::of(frame.opcode());
         let collections =
-            self.session.features.contains(Feature::Collections) && has_document(frame);
+            self.session.features.contains(Feature::Collections) && rules.document_key;
         let key = DocumentKey::decode(frame.key(), collections).map_or(frame.key(), |key| key.id);
         self.session.shared.faults.fire(&IncomingRequest {
             node: self.session.node.id,
@@ -594,48 +594,27 @@ impl Drop for Link {
     }
 }
 
-/// Returns whether the key of a command is a document's, with its collection in front.
-fn has_document(frame: &Frame) -> bool {
-    use steadfast_wire::Opcode;
-    !matches!(
-        frame.opcode(),
-        Opcode::Hello
-            | Opcode::SaslListMechs
-            | Opcode::SaslAuth
-            | Opcode::SaslStep
-            | Opcode::SelectBucket
-            | Opcode::Stat
-            | Opcode::Noop
-            | Opcode::GetClusterConfig
-            | Opcode::GetErrorMap
-            | Opcode::RangeScanCreate
-            | Opcode::RangeScanContinue
-            | Opcode::RangeScanCancel
-    )
-}
-
 fn shrink(buffer: &mut BytesMut) {
     if buffer.is_empty() && buffer.capacity() > MAX_IDLE_BUFFER {
         *buffer = BytesMut::with_capacity(READ_BYTES);
     }
 }
 
-/// The cost of a command while it waits. Commands that set a connection up keep their
-/// order even with unordered execution: later commands may depend on them.
+/// Returns the cost of a command while it waits.
 fn held(frame: &Frame) -> Waiting {
-    use steadfast_wire::Opcode;
-    let barrier = matches!(
-        frame.opcode(),
-        Opcode::Hello | Opcode::SaslAuth | Opcode::SaslStep | Opcode::SelectBucket
-    ) || has_barrier(frame);
     Waiting {
         bytes: HEADER_LEN + frame.body().len(),
-        barrier,
+        barrier: is_barrier(frame),
     }
 }
 
-/// Whether a command must not be reordered, in either direction.
-fn has_barrier(frame: &Frame) -> bool {
+/// Returns whether a command must not be reordered, in either direction.
+fn is_barrier(frame: &Frame) -> bool {
+    !CommandRules::of(frame.opcode()).reordered || asks_for_order(frame)
+}
+
+/// Returns whether the client asks for a barrier.
+fn asks_for_order(frame: &Frame) -> bool {
     !frame.framing_extras().is_empty()
         && Entries::<RequestFrameInfo<'_>>::new(frame.framing_extras())
             .any(|info| matches!(info, Ok(RequestFrameInfo::Barrier)))

@@ -2,6 +2,7 @@
 //!
 //! - `connection` moves bytes, asks the fault rules, and keeps order;
 //! - `session` has the user and the features of a connection, and dispatches its commands;
+//! - `opcodes` has what is known of a command before it runs;
 //! - the rest are the commands, a file for each kind.
 //!
 //! A command runs on the connection's task, right after its frame was decoded. Its response goes
@@ -15,6 +16,7 @@ mod connection;
 mod data;
 mod features;
 mod observe;
+mod opcodes;
 mod range_scan;
 mod response;
 mod session;

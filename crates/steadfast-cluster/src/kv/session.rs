@@ -10,6 +10,7 @@ use steadfast_wire::config::ConfigVersion;
 use steadfast_wire::frame_info::RequestFrameInfo;
 use steadfast_wire::{DocumentKey, Entries, ErrorBody, Feature, Frame, Opcode, Status};
 
+use super::opcodes::CommandRules;
 use super::response::{KvResponse, ResponseWriter};
 use crate::bucket::Bucket;
 use crate::clock::Now;
@@ -52,8 +53,6 @@ pub(super) struct Session {
     pub bucket: Option<Arc<Bucket>>,
     /// The newest map that the client is known to have.
     pub known_map: ConfigVersion,
-    /// Commands of this connection that still wait.
-    pub waiting: usize,
     pub received: Instant,
     pub now: Now,
 }
@@ -77,7 +76,6 @@ impl Session {
             sasl: None,
             bucket: None,
             known_map: NO_VERSION,
-            waiting: 0,
             received: Instant::now(),
             now,
         }
@@ -100,7 +98,7 @@ impl Session {
 
     fn dispatch(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         let opcode = frame.opcode();
-        if self.user.is_none() && !is_open_to_strangers(opcode) {
+        if self.user.is_none() && !CommandRules::of(opcode).before_login {
             return Err(Status::AccessError);
         }
         match opcode {
@@ -367,18 +365,4 @@ impl Session {
 /// Returns whether an opcode is of the change protocol, DCP.
 fn is_dcp(opcode: Opcode) -> bool {
     (0x50..=0x65).contains(&opcode.code())
-}
-
-fn is_open_to_strangers(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::Hello
-            | Opcode::SaslListMechs
-            | Opcode::SaslAuth
-            | Opcode::SaslStep
-            | Opcode::GetErrorMap
-            | Opcode::Noop
-            | Opcode::Version
-            | Opcode::Quit
-    )
 }

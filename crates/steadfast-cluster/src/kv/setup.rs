@@ -72,12 +72,8 @@ impl Session {
     }
 
     /// Opens a bucket: 0x24 for one that is not this user's, whether it exists or not; 0x01 for
-    /// one that the user may open and this node does not have, or not yet; 0x83 while other
-    /// commands of the connection are under way (D4).
+    /// one that the user may open and this node does not have, or not yet (D4).
     pub(super) fn select_bucket(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
-        if self.waiting > 0 {
-            return Err(Status::NotSupported);
-        }
         let name = std::str::from_utf8(frame.key()).map_err(|_| Status::InvalidArguments)?;
         let user = self.user.as_ref().ok_or(Status::AccessError)?;
         if !user.rights.may_open(name) {

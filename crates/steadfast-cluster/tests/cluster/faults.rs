@@ -111,16 +111,6 @@ async fn hold_delays_a_request_until_the_rule_is_removed() {
 }
 
 #[tokio::test]
-async fn select_bucket_is_refused_while_a_request_waits() {
-    let (cluster, mut client) = one_node().await;
-    let guard = cluster.fault(Fault::on(Opcode::Set).hold());
-    send_set(&mut client, "k").await;
-    assert_eq!(client.select("b").await, Status::NotSupported);
-    drop(guard);
-    assert_eq!(client.receive().await.unwrap().status(), Status::Success);
-}
-
-#[tokio::test]
 async fn cut_before_reading_resets_the_connection_and_applies_nothing() {
     let (cluster, mut client) = one_node().await;
     let _fault = cluster.fault(Fault::on(Opcode::Set).cut_before_reading());

@@ -11,6 +11,7 @@ mod http_faults;
 mod http_tls;
 mod language;
 mod management;
+mod order;
 mod query;
 mod query_options;
 mod range_scan;
