@@ -68,7 +68,7 @@ pub mod fuzzing {
 }
 
 pub use bucket::BucketSettings;
-pub use cluster::{ClusterError, TestCluster, TestClusterBuilder};
+pub use cluster::{ClusterError, MAX_CONCURRENT_COMMANDS, TestCluster, TestClusterBuilder};
 pub use error_map::ServedErrorMap;
 pub use http::script;
 pub use manifest::ManifestError;

@@ -227,7 +227,8 @@ async fn a_rate_is_the_rate_of_the_load_and_reading_back_is_reported_apart() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stalled_server_lowers_no_intention_and_shows_in_the_latency() {
     const HELD: u64 = 50;
-    let cluster = one_bucket(1).start().await.unwrap();
+    let cluster = one_bucket(1).max_concurrent_commands(HELD as usize);
+    let cluster = cluster.start().await.unwrap();
     let settings = Settings {
         timeout: Duration::from_secs(30),
         ..settings(2, 150, 100)
@@ -282,7 +283,8 @@ async fn a_cluster_without_a_query_service_gets_no_statements() {
 #[tokio::test(flavor = "multi_thread")]
 async fn more_operations_are_in_flight_than_a_connection_takes_at_first() {
     const OPERATIONS: usize = 4200;
-    let cluster = one_bucket(1).start().await.unwrap();
+    let cluster = one_bucket(1).max_concurrent_commands(OPERATIONS);
+    let cluster = cluster.start().await.unwrap();
     let client = Steadfast::connect(access(&cluster), None, Duration::from_secs(60));
     let client = client.await.unwrap();
     let hold = cluster.fault(Fault::on(Opcode::Get).hold());

@@ -21,6 +21,11 @@ use crate::topology::config::ListenPorts;
 use crate::topology::{MAX_NODES, NodeId};
 use crate::users::{self, Rights};
 
+/// On how many commands of a key-value connection a node works at once, unless
+/// [`TestClusterBuilder::max_concurrent_commands`] says otherwise: the default of real servers,
+/// where the setting is named `max_concurrent_commands_per_connection`.
+pub const MAX_CONCURRENT_COMMANDS: usize = 32;
+
 /// A cluster to start.
 #[derive(Debug, Clone)]
 pub struct TestClusterBuilder {
@@ -35,6 +40,7 @@ pub struct TestClusterBuilder {
     control_bind: Option<IpAddr>,
     control_token: Option<String>,
     journal_limit: usize,
+    max_concurrent_commands: usize,
     seed: Option<u64>,
     farewell: Duration,
     without: BTreeSet<Service>,
@@ -54,6 +60,7 @@ impl Default for TestClusterBuilder {
             control_bind: None,
             control_token: None,
             journal_limit: DEFAULT_LIMIT,
+            max_concurrent_commands: MAX_CONCURRENT_COMMANDS,
             seed: None,
             farewell: Duration::from_millis(250),
             without: BTreeSet::new(),
@@ -151,6 +158,14 @@ impl TestClusterBuilder {
         self
     }
 
+    /// Sets on how many commands of a key-value connection a node works at once. It reads no more
+    /// from that connection meanwhile. [`MAX_CONCURRENT_COMMANDS`] by default.
+    #[must_use]
+    pub fn max_concurrent_commands(mut self, limit: usize) -> Self {
+        self.max_concurrent_commands = limit;
+        self
+    }
+
     /// Sets the seed of random faults, to replay a run.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
@@ -189,7 +204,12 @@ impl TestClusterBuilder {
         } else {
             None
         };
-        let shared = Arc::new(Shared::new(seed, self.journal_limit, tls));
+        let shared = Arc::new(Shared::new(
+            seed,
+            self.journal_limit,
+            self.max_concurrent_commands,
+            tls,
+        ));
         let cluster = TestCluster {
             inner: Arc::new(Inner {
                 shared: shared.clone(),
@@ -260,6 +280,11 @@ impl TestClusterBuilder {
         if let Some(host) = self.host.as_ref().filter(|host| !is_host(host)) {
             let text = format!("invalid host {host:?}: give an IP address or a DNS name");
             return Err(ClusterError::Invalid(text));
+        }
+        if self.max_concurrent_commands == 0 {
+            let text =
+                "a node that works on no commands of a connection answers none: allow 1 or more";
+            return Err(ClusterError::Invalid(text.to_owned()));
         }
         let is_plain = |token: &String| {
             !token.is_empty()

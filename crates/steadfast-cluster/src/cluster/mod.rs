@@ -25,7 +25,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-pub use builder::TestClusterBuilder;
+pub use builder::{MAX_CONCURRENT_COMMANDS, TestClusterBuilder};
 use holds::Holds;
 pub use holds::{Hold, HoldGuard};
 use node::Placement;

@@ -58,6 +58,8 @@ pub(crate) struct Shared {
     pub error_map: ServedErrorMap,
     /// Certificates, where the cluster has TLS.
     pub tls: Option<Tls>,
+    /// How many commands of a key-value connection are executed at once.
+    pub max_concurrent_commands: usize,
     /// The uuid of the cluster.
     pub uuid: String,
     name: RwLock<String>,
@@ -84,7 +86,12 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// A cluster without nodes or buckets.
-    pub(crate) fn new(seed: u64, journal_limit: usize, tls: Option<Tls>) -> Self {
+    pub(crate) fn new(
+        seed: u64,
+        journal_limit: usize,
+        max_concurrent_commands: usize,
+        tls: Option<Tls>,
+    ) -> Self {
         Self {
             clock: Clock::new(),
             journal: Journal::new(journal_limit),
@@ -98,6 +105,7 @@ impl Shared {
             users: Users::default(),
             error_map: ServedErrorMap::default(),
             tls,
+            max_concurrent_commands,
             uuid: format!("{:032x}", steadfast_os::random::u128()),
             name: RwLock::new("steadfast".to_owned()),
             handle: OnceLock::new(),

@@ -20,18 +20,17 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use futures_util::future::BoxFuture;
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use steadfast_os::net::ResetOnClose;
 use steadfast_wire::config::ConfigVersion;
-use steadfast_wire::frame_info::RequestFrameInfo;
 use steadfast_wire::{
-    Datatype, Decoded, DocumentKey, Entries, Feature, Frame, FrameDecoder, FrameError, HEADER_LEN,
-    Magic, Status,
+    Datatype, Decoded, DocumentKey, Feature, Frame, FrameDecoder, FrameError, HEADER_LEN, Magic,
+    Status,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 
+use super::in_flight::{InFlight, Resume};
 use super::opcodes::CommandRules;
 use super::response::KvResponse;
 use super::session::{Flow, Session};
@@ -46,9 +45,6 @@ const FIRST_PART: usize = 8;
 const READ_BYTES: usize = 64 * 1024;
 /// How many bytes of answers may wait for a slow reader before its requests are not read.
 const MAX_UNSENT: usize = 4 * 1024 * 1024;
-/// How many commands of one connection may wait before no more are read, and how many bytes.
-const MAX_WAITING: usize = 16 * 1024;
-const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 /// How many bytes of answers all connections together may have waiting. Beyond it, each keeps
 /// what fits [`MIN_UNSENT`].
 const MAX_UNSENT_TOGETHER: usize = 256 * 1024 * 1024;
@@ -73,6 +69,7 @@ where
 {
     let next_map = next_map(connection.shared.subscribe());
     let login = Login::new(Stranger::enter(&connection.shared.strangers, connection.id));
+    let in_flight = InFlight::new(connection.shared.max_concurrent_commands);
     let session = Session::new(connection.shared, connection.node, connection.id);
     let mut link = Link {
         session,
@@ -84,10 +81,7 @@ where
         unflushed: false,
         inbound: BytesMut::with_capacity(STRANGER_READ_BYTES),
         outbound: BytesMut::new(),
-        waiting: FuturesUnordered::new(),
-        waiting_bytes: 0,
-        barriers: 0,
-        behind: None,
+        in_flight,
         map_is_due: false,
         silent: false,
         mute: false,
@@ -117,29 +111,12 @@ enum CloseReason {
     Malformed(FrameError),
 }
 
-/// The cost of a waiting command.
-#[derive(Clone, Copy)]
-struct Waiting {
-    /// Its approximate memory.
-    bytes: usize,
-    /// Whether later commands must wait for it, even with unordered execution.
-    barrier: bool,
-}
-
-/// The next step of a command that waited.
-enum Resume {
-    /// It is executed now.
-    Execute(Frame),
-    /// Its answer goes out now.
-    Send(BytesMut),
-}
-
 /// What a connection waited for.
 enum Event {
     /// Bytes were sent or received.
     Moved,
     /// A command that waited goes on.
-    Resumed(Waiting, Resume),
+    Resumed(Resume),
     /// A new map is published.
     Published(watch::Receiver<ConfigVersion>),
     /// The connection ends.
@@ -186,13 +163,7 @@ struct Link {
     unflushed: bool,
     inbound: BytesMut,
     outbound: BytesMut,
-    waiting: FuturesUnordered<BoxFuture<'static, (Waiting, Resume)>>,
-    /// How many bytes the commands that wait hold on to.
-    waiting_bytes: usize,
-    /// How many of them nothing may overtake.
-    barriers: usize,
-    /// A command with a barrier, which waits until all earlier ones are finished.
-    behind: Option<Frame>,
+    in_flight: InFlight,
     /// Whether a new map is to be pushed to the client.
     map_is_due: bool,
     /// Whether a fault silenced this connection.
@@ -232,9 +203,7 @@ impl Link {
             }
             match poll_fn(|cx| self.poll_event(stream, more, cx)).await {
                 Event::Moved => {}
-                Event::Resumed(held, resume) => {
-                    self.waiting_bytes -= held.bytes;
-                    self.barriers -= usize::from(held.barrier);
+                Event::Resumed(resume) => {
                     if let Err(end) = self.resume(resume) {
                         self.say_last_words(stream).await;
                         return end;
@@ -294,8 +263,8 @@ impl Link {
                 Poll::Pending => {}
             }
         }
-        if has_room && let Poll::Ready(Some((held, resume))) = self.waiting.poll_next_unpin(cx) {
-            return Poll::Ready(Event::Resumed(held, resume));
+        if has_room && let Poll::Ready(Some(resume)) = self.in_flight.poll_next(cx) {
+            return Poll::Ready(Event::Resumed(resume));
         }
         if let Some(login) = &mut self.login {
             if login.displaced.as_mut().poll(cx).is_ready() {
@@ -306,7 +275,7 @@ impl Link {
                 return Poll::Ready(Event::Closed);
             }
             // A client that a fault keeps waiting is not slow.
-            let is_slow = self.waiting.is_empty() && !(self.silent || self.mute);
+            let is_slow = self.in_flight.is_empty() && !(self.silent || self.mute);
             if is_slow && login.timeout.as_mut().poll(cx).is_ready() {
                 tracing::info!(connection = self.session.id, "the client did not log in");
                 return Poll::Ready(Event::Closed);
@@ -344,10 +313,8 @@ impl Link {
             self.inbound.clear();
             return Ok(false);
         }
-        if self.waiting.is_empty()
-            && let Some(frame) = self.behind.take()
-        {
-            self.take(frame)?;
+        if let Some(frame) = self.in_flight.release() {
+            self.start(frame)?;
         }
         let mut left = self.part;
         loop {
@@ -402,16 +369,11 @@ impl Link {
         }
     }
 
-    /// Returns whether another command may start: in order, unless execution is unordered.
+    /// Returns whether another command may be read.
     fn may_take(&self) -> bool {
-        if self.behind.is_some() {
-            return false;
-        }
-        self.waiting.is_empty()
-            || (self.session.features.contains(Feature::UnorderedExecution)
-                && self.barriers == 0
-                && self.waiting.len() < MAX_WAITING
-                && self.waiting_bytes < MAX_WAITING_BYTES)
+        let features = &self.session.features;
+        self.in_flight
+            .has_room(features.contains(Feature::UnorderedExecution))
     }
 
     fn take(&mut self, frame: Frame) -> Result<(), CloseReason> {
@@ -419,10 +381,13 @@ impl Link {
             // The answer to a map that was pushed. There is nothing to learn from it.
             return Ok(());
         }
-        if !self.waiting.is_empty() && is_barrier(&frame) {
-            self.behind = Some(frame);
-            return Ok(());
+        match self.in_flight.admit(frame) {
+            Some(frame) => self.start(frame),
+            None => Ok(()),
         }
+    }
+
+    fn start(&mut self, frame: Frame) -> Result<(), CloseReason> {
         if self.session.shared.faults.rules.any()
             && let Some(decision) = self.decide(&frame)
         {
@@ -436,17 +401,11 @@ impl Link {
             Flow::Done => Ok(()),
             Flow::Close => Err(CloseReason::Closed),
             Flow::Wait(later) => {
-                self.wait(held(frame), async move { Resume::Send(later.await) });
+                let send = async move { Resume::Send(later.await) };
+                self.in_flight.add(frame, 0, send);
                 Ok(())
             }
         }
-    }
-
-    fn wait(&mut self, held: Waiting, later: impl Future<Output = Resume> + Send + 'static) {
-        self.waiting
-            .push(Box::pin(async move { (held, later.await) }));
-        self.waiting_bytes += held.bytes;
-        self.barriers += usize::from(held.barrier);
     }
 
     fn resume(&mut self, resume: Resume) -> Result<(), CloseReason> {
@@ -486,17 +445,12 @@ impl Link {
         match fired.effect {
             Effect::Pass => self.execute(&frame),
             Effect::Delay(by) => {
-                self.wait(held(&frame), async move {
-                    tokio::time::sleep(by).await;
-                    Resume::Execute(frame)
-                });
+                self.execute_after(frame, tokio::time::sleep(by));
                 Ok(())
             }
             Effect::DelayAnswer(by) => {
                 let (answer, flow) = self.execute_aside(&frame);
-                let mut held = held(&frame);
-                held.bytes += answer.len();
-                self.wait(held, async move {
+                self.in_flight.add(&frame, answer.len(), async move {
                     tokio::time::sleep(by).await;
                     Resume::Send(match flow {
                         Flow::Wait(later) => later.await,
@@ -510,10 +464,7 @@ impl Link {
                 Ok(())
             }
             Effect::Hold => {
-                self.wait(held(&frame), async move {
-                    fired.removed.cancelled().await;
-                    Resume::Execute(frame)
-                });
+                self.execute_after(frame, fired.removed.cancelled_owned());
                 Ok(())
             }
             Effect::CutBeforeReading => Err(CloseReason::Reset),
@@ -542,6 +493,14 @@ impl Link {
                 self.execute(&frame)
             }
         }
+    }
+
+    /// Executes a command when something has happened.
+    fn execute_after(&mut self, frame: Frame, after: impl Future<Output = ()> + Send + 'static) {
+        self.in_flight.add(&frame.clone(), 0, async move {
+            after.await;
+            Resume::Execute(frame)
+        });
     }
 
     fn execute_aside(&mut self, frame: &Frame) -> (BytesMut, Flow) {
@@ -598,26 +557,6 @@ fn shrink(buffer: &mut BytesMut) {
     if buffer.is_empty() && buffer.capacity() > MAX_IDLE_BUFFER {
         *buffer = BytesMut::with_capacity(READ_BYTES);
     }
-}
-
-/// Returns the cost of a command while it waits.
-fn held(frame: &Frame) -> Waiting {
-    Waiting {
-        bytes: HEADER_LEN + frame.body().len(),
-        barrier: is_barrier(frame),
-    }
-}
-
-/// Returns whether a command must not be reordered, in either direction.
-fn is_barrier(frame: &Frame) -> bool {
-    !CommandRules::of(frame.opcode()).reordered || asks_for_order(frame)
-}
-
-/// Returns whether the client asks for a barrier.
-fn asks_for_order(frame: &Frame) -> bool {
-    !frame.framing_extras().is_empty()
-        && Entries::<RequestFrameInfo<'_>>::new(frame.framing_extras())
-            .any(|info| matches!(info, Ok(RequestFrameInfo::Barrier)))
 }
 
 fn damage(answer: &mut BytesMut, garble: Garble) {

@@ -1,6 +1,7 @@
 //! The key-value service: frames in, frames out.
 //!
-//! - `connection` moves bytes, asks the fault rules, and keeps order;
+//! - `connection` moves bytes and asks the fault rules;
+//! - `in_flight` has the commands that wait, and keeps order;
 //! - `session` has the user and the features of a connection, and dispatches its commands;
 //! - `opcodes` has what is known of a command before it runs;
 //! - the rest are the commands, a file for each kind.
@@ -15,6 +16,7 @@ mod config;
 mod connection;
 mod data;
 mod features;
+mod in_flight;
 mod observe;
 mod opcodes;
 mod range_scan;

@@ -8,7 +8,7 @@ use steadfast_cluster::{NodeId, TestCluster};
 use steadfast_wire::frame_info::{Durability, DurabilityLevel, RequestFrameInfo};
 use steadfast_wire::{Frame, FrameBuilder, Opcode, Status};
 
-use crate::support::{BUCKET, Client, USUAL, active_and_other, cluster, one_node};
+use crate::support::{BUCKET, Client, USUAL, active_and_other, builder, cluster, one_node};
 
 /// Long enough for an answer that nothing holds back.
 const WHILE: Duration = Duration::from_millis(20);
@@ -60,6 +60,16 @@ async fn next_opaques(client: &mut Client, count: usize) -> Vec<u32> {
         opaques.push(next(client).await.opaque());
     }
     opaques
+}
+
+async fn send_durable_set(client: &mut Client, key: &str) -> u32 {
+    let durability = Durability {
+        level: DurabilityLevel::Majority,
+        timeout: None,
+    };
+    let write = client.storing(Opcode::Set, key, "1");
+    let write = write.framing(RequestFrameInfo::Durability(durability));
+    client.send(write).await
 }
 
 /// Sends a command behind one that waits, and a get behind it.
@@ -122,13 +132,7 @@ async fn a_barrier_waits_for_a_durable_write_and_its_replica() {
     let (_, replica) = active_and_other(&cluster, "durable");
     let mut client = Client::for_key(&cluster, "durable").await;
     let late = cluster.hold(Hold::Replication, replica).unwrap();
-    let write = client.storing(Opcode::Set, "durable", "1");
-    let durability = Durability {
-        level: DurabilityLevel::Majority,
-        timeout: None,
-    };
-    let write = write.framing(RequestFrameInfo::Durability(durability));
-    let write = client.send(write).await;
+    let write = send_durable_set(&mut client, "durable").await;
     let get = client.send(client.on(Opcode::Get, "other")).await;
     assert_eq!(next(&mut client).await.opaque(), get, "a get overtakes it");
     let noop = client.send(FrameBuilder::request(Opcode::Noop)).await;
@@ -155,4 +159,48 @@ async fn select_bucket_waits_for_the_commands_before_it() {
             (opaque, Status::Success)
         );
     }
+}
+
+/// Sends this many durable writes, whose replicas are late, and a get. Returns whether the get is
+/// answered before they are.
+async fn a_get_overtakes(cluster: &TestCluster, writes: usize) -> bool {
+    let (active, replica) = active_and_other(cluster, "k");
+    let mut client = Client::for_key(cluster, "k").await;
+    let late = cluster.hold(Hold::Replication, replica).unwrap();
+    let mut opaques = Vec::new();
+    let keys = (0..).map(|number| format!("k{number}"));
+    let is_here =
+        |key: &String| cluster.active_node(BUCKET, key.as_bytes()).unwrap() == Some(active);
+    for key in keys.filter(is_here).take(writes) {
+        opaques.push(send_durable_set(&mut client, &key).await);
+    }
+    let other = Client::ready(cluster, active, USUAL).await.get("k").await;
+    assert_eq!(other.status(), Status::KeyNotFound, "others are served");
+    opaques.push(client.send(client.on(Opcode::Get, "k")).await);
+    let first = tokio::time::timeout(WHILE, client.receive()).await;
+    drop(late);
+    let overtakes = match first {
+        Ok(answer) => answer.unwrap().opaque() == opaques.pop().unwrap(),
+        Err(_) => false,
+    };
+    let mut answered = next_opaques(&mut client, opaques.len()).await;
+    answered.sort_unstable();
+    assert_eq!(answered, opaques, "each of them is answered");
+    overtakes
+}
+
+#[tokio::test]
+async fn a_node_works_on_32_commands_of_a_connection_and_reads_no_more() {
+    let cluster = cluster(2, 1).await;
+    assert!(a_get_overtakes(&cluster, 31).await);
+    assert!(!a_get_overtakes(&cluster, 32).await);
+    assert!(!a_get_overtakes(&cluster, 40).await);
+}
+
+#[tokio::test]
+async fn the_number_of_concurrent_commands_is_a_setting() {
+    let few = builder(2, 1).max_concurrent_commands(2);
+    let cluster = few.start().await.unwrap();
+    assert!(a_get_overtakes(&cluster, 1).await);
+    assert!(!a_get_overtakes(&cluster, 2).await);
 }

@@ -26,14 +26,14 @@ async fn when_a_socket_closes_gets_in_flight_are_retried_and_writes_fail_as_ambi
     );
     let mut gets = Vec::new();
     let mut writes = Vec::new();
-    for number in 0..20 {
+    for number in 0..10 {
         let (documents, key) = (documents.clone(), format!("held{number}"));
         gets.push(spawn_get(&documents, &key));
         writes.push(tokio::spawn(async move {
             documents.upsert(&key, &1).timeout(LONG).await
         }));
     }
-    until("all are in flight", || held.fired() == 40).await;
+    until("all are in flight", || held.fired() == 20).await;
     let applied = server.journal().applied();
     assert_eq!(
         documents.get("cut").timeout(LONG).await.unwrap_err().kind(),
@@ -47,7 +47,7 @@ async fn when_a_socket_closes_gets_in_flight_are_retried_and_writes_fail_as_ambi
         assert_eq!(reasons(&error), ["SOCKET_CLOSED_WHILE_IN_FLIGHT"]);
         assert_eq!(error.attempts(), 1);
     }
-    until("all gets are in flight again", || held.fired() == 60).await;
+    until("all gets are in flight again", || held.fired() == 30).await;
     assert!(gets.iter().all(|get| !get.is_finished()));
     drop(held);
     for get in gets {

@@ -101,6 +101,9 @@ pub(crate) struct ClusterArgs {
     /// Number of applied mutations that the journal keeps
     #[arg(long, default_value_t = steadfast_cluster::journal::DEFAULT_LIMIT, value_name = "ENTRIES")]
     journal: usize,
+    /// On how many commands of a key-value connection a node works at once
+    #[arg(long, default_value_t = steadfast_cluster::MAX_CONCURRENT_COMMANDS, value_name = "COMMANDS")]
+    max_concurrent_commands: usize,
     /// Seed of all randomness, to repeat a run
     #[arg(long, value_parser = crate::number::whole)]
     seed: Option<u64>,
@@ -133,7 +136,8 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
         .usual_ports(args.usual_ports)
         .control(args.control_port)
         .control_bind(args.control_bind)
-        .journal_limit(args.journal);
+        .journal_limit(args.journal)
+        .max_concurrent_commands(args.max_concurrent_commands);
     if let Some(host) = &args.host {
         builder = builder.host(host);
     }
