@@ -43,6 +43,8 @@ use crate::signals::StopSignals;
 )]
 #[command(after_help = concat!("\
 First steps:
+  steadfast audit http -- curl -sf --retry 3 -X {method} {url}
+                                                   test whether a client retries safely
   steadfast cluster --nodes 3                      start a test cluster; Ctrl-C stops it
   steadfast explain kv upsert --status ETMPFAIL    see what would be retried, and why
   steadfast doctor couchbase://127.0.0.1/default   check a connection step by step
@@ -56,6 +58,7 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
+    Audit(command::audit::AuditArgs),
     Cluster(command::cluster::ClusterArgs),
     Control(command::control::ControlCommandArgs),
     Fault(command::fault::FaultArgs),
@@ -117,6 +120,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         .build()?;
     let ended = runtime.block_on(async {
         match command {
+            Command::Audit(args) => command::audit::run(args).await,
             Command::Cluster(args) => command::cluster::run(args).await,
             Command::Control(args) => until_signal(command::control::run(args)).await,
             Command::Fault(args) => until_signal(command::fault::run(args)).await,

@@ -1,5 +1,6 @@
 //! The subcommands: a file or folder for each, with its flags and `run`.
 
+pub(crate) mod audit;
 pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod control;

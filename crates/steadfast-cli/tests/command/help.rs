@@ -2,7 +2,8 @@
 
 use crate::support::{command, run, steadfast};
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
+    "audit",
     "cluster",
     "control",
     "fault",

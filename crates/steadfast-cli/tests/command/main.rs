@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
+mod audit;
 mod cluster;
 mod contents;
 mod control;

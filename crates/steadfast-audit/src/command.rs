@@ -1,0 +1,309 @@
+//! Runs the client: a command in a process group of its own, with a limit.
+//!
+//! Whatever the command does, nothing of it is left: the group is killed before its leader is
+//! reaped, so that its number cannot belong to another group. A process that has left the group
+//! is found by a variable of its environment, on Linux.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+/// How often a command is looked at.
+const PERIOD: Duration = Duration::from_millis(5);
+/// How much of the error output is kept.
+const KEPT: usize = 2048;
+/// The variable that marks the processes of an audit.
+const MARK: &str = "AUDIT_RUN";
+
+/// The words of the command, and how they refer to the request.
+#[derive(Clone, Debug)]
+pub(crate) struct CommandTemplate {
+    words: Vec<OsString>,
+    /// Marks the processes of this audit.
+    mark: String,
+}
+
+/// What the command is asked to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    pub(crate) url: String,
+    pub(crate) method: String,
+    /// The `Idempotency-Key`, or nothing.
+    pub(crate) key: String,
+    /// A file to upload.
+    pub(crate) file: String,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClientEnd {
+    /// What ended it.
+    pub cause: ExitCause,
+    /// Whether it left processes running, which were killed.
+    pub left_processes: bool,
+    /// The end of its error output.
+    pub stderr: String,
+    /// When it ended.
+    #[serde(rename = "after_seconds", serialize_with = "crate::report::seconds")]
+    pub after: Duration,
+}
+
+/// What ended a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitCause {
+    /// It exited with this status.
+    Exited(i32),
+    /// A signal that the audit did not send killed it.
+    Killed,
+    /// The audit stopped it at the limit of the case.
+    Stopped,
+}
+
+impl CommandTemplate {
+    /// Takes the words of a command, its program first.
+    pub(crate) fn new(words: Vec<OsString>) -> Option<Self> {
+        static AUDITS: AtomicU32 = AtomicU32::new(0);
+        let number = AUDITS.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}-{number}", std::process::id());
+        (!words.is_empty()).then_some(Self { words, mark })
+    }
+
+    pub(crate) fn program(&self) -> String {
+        self.words[0].to_string_lossy().into_owned()
+    }
+
+    /// Runs the command until it ends or `expired` does.
+    ///
+    /// Dropping the future kills the command and its group.
+    ///
+    /// # Errors
+    /// If the command cannot be started.
+    pub(crate) async fn run(
+        &self,
+        assignment: &Assignment,
+        expired: impl Future<Output = ()>,
+    ) -> io::Result<ClientEnd> {
+        let begun = std::time::Instant::now();
+        let mut running = RunningCommand::start(self.command(assignment))?;
+        let stopped = tokio::select! {
+            biased;
+            ended = running.ended() => ended.map(|()| false)?,
+            () = expired => true,
+        };
+        let after = begun.elapsed();
+        let left_processes = running.kill_group(stopped);
+        let status = running.child.wait().await?;
+        let cause = match status.code() {
+            _ if stopped => ExitCause::Stopped,
+            Some(status) => ExitCause::Exited(status),
+            None => ExitCause::Killed,
+        };
+        let stderr = running.stderr().await;
+        Ok(ClientEnd {
+            cause,
+            left_processes: left_processes && !stopped,
+            stderr,
+            after,
+        })
+    }
+
+    /// Kills what is left of all runs, and returns how many processes that were. They have left
+    /// the groups of their commands.
+    pub(crate) fn sweep(&self) -> usize {
+        kill_marked(&self.mark)
+    }
+
+    fn command(&self, assignment: &Assignment) -> Command {
+        let filled = |word: &OsString| -> OsString {
+            let Some(text) = word.to_str() else {
+                return word.clone();
+            };
+            text.replace("{url}", &assignment.url)
+                .replace("{method}", &assignment.method)
+                .replace("{key}", &assignment.key)
+                .replace("{file}", &assignment.file)
+                .into()
+        };
+        let mut command = Command::new(filled(&self.words[0]));
+        command
+            .args(self.words[1..].iter().map(filled))
+            .env("AUDIT_URL", &assignment.url)
+            .env("AUDIT_METHOD", &assignment.method)
+            .env("AUDIT_KEY", &assignment.key)
+            .env("AUDIT_FILE", &assignment.file)
+            .env(MARK, &self.mark)
+            // A proxy would stand between the client and the server.
+            .env("NO_PROXY", "*")
+            .env("no_proxy", "*")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        command
+    }
+}
+
+/// A command that runs. Dropping it kills its group.
+struct RunningCommand {
+    child: Child,
+    stderr: JoinHandle<Vec<u8>>,
+    #[cfg(unix)]
+    group: Option<rustix::process::Pid>,
+}
+
+impl RunningCommand {
+    fn start(mut command: Command) -> io::Result<Self> {
+        let mut child = command.spawn()?;
+        let stderr = child.stderr.take();
+        Ok(Self {
+            stderr: tokio::spawn(async move {
+                let mut kept = Vec::new();
+                if let Some(mut stderr) = stderr {
+                    let mut buffer = [0; 4096];
+                    // What it prints is read to the end, so that it never waits for us.
+                    while let Ok(length @ 1..) = stderr.read(&mut buffer).await {
+                        kept.extend_from_slice(&buffer[..length]);
+                        kept.drain(..kept.len().saturating_sub(KEPT));
+                    }
+                }
+                kept
+            }),
+            #[cfg(unix)]
+            group: child
+                .id()
+                .and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)),
+            child,
+        })
+    }
+
+    /// Waits for the end of the command, and leaves it to be reaped.
+    ///
+    /// Cancel-safe.
+    #[cfg(unix)]
+    async fn ended(&mut self) -> io::Result<()> {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let Some(group) = self.group else {
+            return Ok(());
+        };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        while waitid(WaitId::Pid(group), options)?.is_none() {
+            sleep(PERIOD).await;
+        }
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    async fn ended(&mut self) -> io::Result<()> {
+        self.child.wait().await.map(drop)
+    }
+
+    /// Kills the group, and returns whether it had other processes than the command. Its number
+    /// is still its own, because nobody has waited for the command.
+    #[cfg(unix)]
+    fn kill_group(&mut self, _: bool) -> bool {
+        use rustix::process::{Signal, kill_process_group};
+        let Some(group) = self.group.take() else {
+            return false;
+        };
+        let others = has_other_members(group.as_raw_pid());
+        // If it is gone, there is nothing to kill.
+        let _ = kill_process_group(group, Signal::KILL);
+        others
+    }
+
+    #[cfg(not(unix))]
+    fn kill_group(&mut self, stopped: bool) -> bool {
+        if stopped {
+            // It may have ended meanwhile.
+            let _ = self.child.start_kill();
+        }
+        false
+    }
+
+    /// Returns the end of the error output. A process that has left the group may hold it open.
+    async fn stderr(&mut self) -> String {
+        let read = timeout(Duration::from_millis(200), &mut self.stderr).await;
+        self.stderr.abort();
+        let bytes = read.ok().and_then(Result::ok).unwrap_or_default();
+        printable(&bytes)
+    }
+}
+
+impl Drop for RunningCommand {
+    fn drop(&mut self) {
+        self.kill_group(true);
+        self.stderr.abort();
+    }
+}
+
+/// Decides whether a process group has live members besides its leader.
+#[cfg(target_os = "linux")]
+fn has_other_members(group: i32) -> bool {
+    processes().any(|id| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        // The name, which is in brackets, may have spaces. Then: state, parent, group.
+        let mut fields = stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .split_whitespace();
+        let state = fields.next();
+        id != group && state != Some("Z") && fields.nth(1) == Some(&*group.to_string())
+    })
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn has_other_members(_: i32) -> bool {
+    false
+}
+
+/// Kills the processes with this mark, and returns how many they were.
+#[cfg(target_os = "linux")]
+fn kill_marked(mark: &str) -> usize {
+    use rustix::process::{Pid, Signal, kill_process};
+    let mark = format!("{MARK}={mark}");
+    let ours = |id: &i32| {
+        let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment
+            .split(|byte| *byte == 0)
+            .any(|entry| entry == mark.as_bytes())
+    };
+    processes()
+        .filter(ours)
+        .filter_map(Pid::from_raw)
+        .filter(|id| kill_process(*id, Signal::KILL).is_ok())
+        .count()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kill_marked(_: &str) -> usize {
+    0
+}
+
+#[cfg(target_os = "linux")]
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// Replaces what a terminal would not print as text.
+fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let shown = |c: char| match c {
+        '\n' => '\n',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    };
+    text.trim().chars().map(shown).collect()
+}

@@ -1,0 +1,195 @@
+//! Clients with known faults, each rated as it deserves.
+//!
+//! The clients are in this binary: an ignored test is a program that sends one request, and the
+//! audit runs it by its name.
+
+#![allow(clippy::unwrap_used, reason = "a panic fails the test")]
+
+#[path = "planted/client.rs"]
+mod client;
+#[path = "planted/commands.rs"]
+#[cfg(unix)]
+mod commands;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use client::{Failed, Policy};
+use steadfast_audit::{AuditReport, AuditSettings, DemandResult, Rating, SafetyDemand, audit_http};
+
+/// Audits the client that an ignored test of this binary is.
+async fn audit(client: &str, only: &[&str]) -> AuditReport {
+    let binary = std::env::current_exe().unwrap();
+    let mut command: Vec<OsString> = vec![binary.into()];
+    command.extend(["--ignored", "--exact", client].map(OsString::from));
+    let settings = AuditSettings {
+        only: only.iter().map(|part| (*part).to_owned()).collect(),
+        limit: Duration::from_secs(10),
+        ..AuditSettings::new(command)
+    };
+    audit_http(&settings, |_| {}).await.unwrap()
+}
+
+/// Asserts that the cases with these parts in their names have a rating.
+#[track_caller]
+fn assert_rated(report: &AuditReport, parts: &[&str], rating: Rating) {
+    for part in parts {
+        let mut cases = report
+            .cases
+            .iter()
+            .filter(|case| case.id.contains(part))
+            .peekable();
+        assert!(cases.peek().is_some(), "no case has a name with {part}");
+        for case in cases {
+            assert_eq!(case.rating, rating, "{}: {}", case.id, case.reason);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_repeats_everything_is_unsafe() {
+    let parts = [
+        "post/closed/",
+        "post/reset/",
+        "post/500/",
+        "post/cut/",
+        "post-key/closed/",
+    ];
+    let report = audit("client_that_repeats_everything", &parts).await;
+    assert_rated(&report, &parts[..4], Rating::Unsafe);
+    assert_rated(&report, &parts[4..], Rating::Good);
+    assert!(
+        report.to_string().contains("such as a payment? YES."),
+        "{report}"
+    );
+    assert_eq!(SafetyDemand::Safe.check(&report), DemandResult::Broken(12));
+}
+
+#[test]
+#[ignore = "a client"]
+fn client_that_repeats_everything() {
+    client::run(&Policy {
+        retries: |_, _| true,
+        ..Policy::default()
+    });
+}
+
+#[tokio::test]
+async fn a_client_without_backoff_is_a_storm() {
+    let report = audit(
+        "client_without_backoff",
+        &["get/503/always", "get/reset/always"],
+    )
+    .await;
+    assert_rated(&report, &["get/"], Rating::Storm);
+    assert_eq!(SafetyDemand::Calm.check(&report), DemandResult::Broken(2));
+}
+
+#[test]
+#[ignore = "a client"]
+fn client_without_backoff() {
+    let wait = |_, _: &Failed, _| Some(Duration::ZERO);
+    client::run(&Policy {
+        wait,
+        attempts: 30,
+        ..Policy::default()
+    });
+}
+
+#[tokio::test]
+async fn a_client_that_ignores_retry_after_is_rude() {
+    let parts = [
+        "get/429-after-2/",
+        "get/503-after-date/",
+        "get/503-after-twice/",
+    ];
+    let report = audit("client_that_ignores_retry_after", &parts).await;
+    assert_rated(&report, &parts, Rating::Rude);
+    assert_eq!(SafetyDemand::Polite.check(&report), DemandResult::Broken(3));
+}
+
+#[test]
+#[ignore = "a client"]
+fn client_that_ignores_retry_after() {
+    let wait = |attempt, _: &Failed, jitter| Some(client::backoff(attempt, jitter));
+    client::run(&Policy {
+        wait,
+        ..Policy::default()
+    });
+}
+
+#[tokio::test]
+async fn a_client_without_retries_gives_up_early() {
+    let parts = [
+        "get/closed/once",
+        "put/503/once",
+        "post/429/once",
+        "post/refused/",
+        "post/closed/once",
+    ];
+    let report = audit("client_without_retries", &parts).await;
+    assert_rated(&report, &parts[..4], Rating::GivesUpEarly);
+    assert_rated(&report, &parts[4..], Rating::Good);
+    assert_eq!(SafetyDemand::Safe.check(&report), DemandResult::Met);
+    assert_eq!(SafetyDemand::Good.check(&report), DemandResult::Broken(4));
+}
+
+#[test]
+#[ignore = "a client"]
+fn client_without_retries() {
+    client::run(&Policy {
+        attempts: 1,
+        ..Policy::default()
+    });
+}
+
+#[tokio::test]
+async fn a_good_client_is_good_in_every_case() {
+    let report = audit("good_client", &[]).await;
+    assert_rated(&report, &[""], Rating::Good);
+    assert!(report.cases.len() > 200, "{}", report.cases.len());
+    assert!(report.unseen.is_empty(), "{:?}", report.unseen);
+    assert_eq!(SafetyDemand::Good.check(&report), DemandResult::Met);
+    assert!(
+        report.to_string().contains("such as a payment? NO"),
+        "{report}"
+    );
+    let page = report.to_html();
+    assert!(
+        page.contains("<svg") && page.contains("post-key/closed/once"),
+        "{page}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
+    assert_eq!(json["cases"][0]["rating"], "good");
+}
+
+#[test]
+#[ignore = "a client"]
+fn good_client() {
+    client::run(&Policy::default());
+}
+
+#[tokio::test]
+async fn a_client_that_sends_no_post_is_not_called_safe() {
+    let report = audit("client_for_get", &["closed/once"]).await;
+    assert_rated(&report, &["get/"], Rating::Good);
+    assert!(
+        report.to_string().contains("such as a payment? NOT KNOWN"),
+        "{report}"
+    );
+    assert!(matches!(
+        SafetyDemand::Safe.check(&report),
+        DemandResult::Unknown(_)
+    ));
+    let parts: Vec<&str> = report.unseen.iter().map(|unseen| &*unseen.part).collect();
+    assert_eq!(parts, ["PUT", "POST", "POST with an Idempotency-Key"]);
+}
+
+#[test]
+#[ignore = "a client"]
+fn client_for_get() {
+    client::run(&Policy {
+        method: Some("GET"),
+        ..Policy::default()
+    });
+}

@@ -1,0 +1,111 @@
+//! Commands that misbehave get a clear message, and nothing of them is left.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use steadfast_audit::{AuditError, AuditSettings, audit_http};
+
+/// Audits a script of the shell that sends nothing, and returns the message.
+async fn message(script: &str) -> String {
+    let command = ["sh", "-c", script].map(OsString::from).to_vec();
+    let settings = AuditSettings {
+        start_limit: Duration::from_millis(1500),
+        limit: Duration::from_millis(500),
+        methods: vec!["GET".to_owned()],
+        ..AuditSettings::new(command)
+    };
+    audit_http(&settings, |_| {}).await.unwrap_err().to_string()
+}
+
+/// Runs a script that writes the number of a process to a file; asserts that the process ended.
+async fn message_and_end(script: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("id");
+    let message = message(&script.replace("FILE", file.to_str().unwrap())).await;
+    let id = std::fs::read_to_string(&file).unwrap();
+    for _ in 0..200 {
+        let stat = std::fs::read_to_string(Path::new("/proc").join(id.trim()).join("stat"));
+        // Dead, and perhaps not yet reaped.
+        if stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")) {
+            return message;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("process {id} still runs");
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_exist_is_named() {
+    let settings = AuditSettings::new(vec!["no-such-program".into()]);
+    let error = audit_http(&settings, |_| {}).await.unwrap_err();
+    assert!(matches!(error, AuditError::CannotStart { .. }), "{error}");
+    assert!(error.to_string().contains("no-such-program"), "{error}");
+}
+
+#[tokio::test]
+async fn a_command_that_exits_at_once_is_shown_with_its_output() {
+    let message = message("echo 'no module named requests' >&2; exit 3").await;
+    assert!(message.contains("sent no request"), "{message}");
+    assert!(message.contains("exit 3"), "{message}");
+    assert!(message.contains("no module named requests"), "{message}");
+}
+
+#[tokio::test]
+async fn garbage_is_neither_kept_nor_printed() {
+    let message = message("head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2; exit 1").await;
+    assert!(message.contains("exit 1"), "{message}");
+    assert!(message.len() < 10_000, "{}", message.len());
+    assert!(!message.contains('\0'), "{message:?}");
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_command_that_hangs_is_stopped() {
+    let message = message_and_end("echo $$ > FILE; sleep 600").await;
+    assert!(message.contains("stopped after"), "{message}");
+    assert!(message.contains("--start-limit"), "{message}");
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_process_that_a_command_leaves_is_killed() {
+    let message = message_and_end("sleep 600 & echo $! > FILE").await;
+    assert!(message.contains("left a process"), "{message}");
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_process_that_has_left_the_group_is_killed() {
+    message_and_end("setsid sh -c 'echo $$ > FILE; exec sleep 600' & sleep 0.5").await;
+}
+
+#[tokio::test]
+async fn a_command_that_sends_more_than_one_request_cannot_be_judged() {
+    let settings = AuditSettings {
+        methods: vec!["GET".to_owned()],
+        ..AuditSettings::new(
+            [
+                std::env::current_exe().unwrap().to_str().unwrap(),
+                "--ignored",
+                "--exact",
+                "commands::client_with_two_requests",
+            ]
+            .map(OsString::from)
+            .to_vec(),
+        )
+    };
+    let error = audit_http(&settings, |_| {}).await.unwrap_err();
+    assert!(
+        matches!(error, AuditError::ManyRequests { number: 2 }),
+        "{error}"
+    );
+}
+
+#[test]
+#[ignore = "a client"]
+fn client_with_two_requests() {
+    let policy = super::Policy::default();
+    super::client::run(&policy);
+    super::client::run(&policy);
+}
