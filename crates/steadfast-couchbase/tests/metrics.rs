@@ -13,10 +13,10 @@ use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder,
     SharedString, Unit,
 };
-use steadfast::BestEffort;
+use steadfast::Standard;
 use steadfast_cluster::fault::Fault;
-use steadfast_couchbase::ClusterOptions;
 use steadfast_couchbase::options::BreakerOptions;
+use steadfast_couchbase::{ClusterOptions, fast_fail_or};
 use steadfast_wire::{Opcode, Status};
 
 mod fixture;
@@ -131,6 +131,7 @@ async fn metrics_have_the_names_and_labels_that_guide_alerts_and_dashboard_use()
     let server = fixture::server(2, 0).await;
     let options = ClusterOptions::new()
         .fleet(true)
+        .retry_strategy(fast_fail_or(Standard::guidance()))
         .circuit_breaker(BreakerOptions::new());
     let (cluster, documents) = fixture::warm_client(&server, options).await;
 
@@ -140,9 +141,7 @@ async fn metrics_have_the_names_and_labels_that_guide_alerts_and_dashboard_use()
         .times(1)
         .answer(Status::TemporaryFailure);
     let busy = server.fault(busy);
-    // The budget of a client that is just started pays for few retries.
-    let patient = BestEffort::default();
-    documents.get("k").retry(patient).await.unwrap();
+    documents.get("k").await.unwrap();
     assert_eq!(busy.fired(), 1);
     let cut = server.fault(Fault::on(Opcode::Increment).times(1).cut_after_applying());
     documents.increment("n").initial(1).await.unwrap_err();
@@ -194,7 +193,7 @@ async fn metrics_have_the_names_and_labels_that_guide_alerts_and_dashboard_use()
         0.0
     );
     let capacity = seen.sum("couchbase.client.retry_budget.capacity", &[]);
-    assert_eq!(capacity, 1000.0);
+    assert_eq!(capacity, 500.0);
     let level = seen.sum("couchbase.client.retry_budget.level", &[]);
     assert!(level > 0.0 && level <= capacity, "{level}");
 

@@ -7,7 +7,7 @@ use steadfast_storm::{Comparison, InvalidScenario, Policy, scenarios};
 
 fn main() -> Result<(), InvalidScenario> {
     let scenario = scenarios::brownout();
-    let policies = [Policy::guidance(), Policy::fleet()];
+    let policies = [Policy::guidance(), Policy::load_aware()];
     let fleets = [50, 5000].map(|clients| {
         let scenario = scenario.clone().with_clients(clients);
         scenario.compare(&policies, 0..2)

@@ -38,7 +38,7 @@
 //! | choose a strategy, limit one, or write one | [`strategy`], [`StrategyExt`], [`RetryStrategy`] |
 //! | read a strategy from a configuration file | `config` (feature `serde`) |
 //! | limit the load that retries add | [`budget`] |
-//! | shed first attempts to an overloaded peer | [`brake`] |
+//! | protect a peer from retries, and shed load while it is overloaded | [`LoadAware`] |
 //! | stop attempts at a failing peer | [`breaker`] |
 //! | say what an error means | [`classify`], [`Failure`], [`Reason`] |
 //! | read what happened | [`Error`], [`report`], [`event`] |
@@ -59,7 +59,7 @@
 #[doc(hidden)]
 pub mod apart;
 pub mod backoff;
-pub mod brake;
+mod brake;
 pub mod breaker;
 pub mod budget;
 mod call;
@@ -112,8 +112,8 @@ pub use report::Verdict;
 pub use request::Request;
 #[doc(inline)]
 pub use strategy::{
-    Adaptive, BestEffort, FailFast, FastFailOnTerminalError, RetryStrategy, Standard, StrategyExt,
-    from_fn,
+    Adaptive, BestEffort, FailFast, FastFailOnTerminalError, LoadAware, RetryStrategy, Standard,
+    StrategyExt, from_fn,
 };
 #[doc(inline)]
 pub use world::{VirtualWorld, World};

@@ -76,7 +76,7 @@ fn time_refills_a_budget_once_however_many_threads_tell_it_the_time() {
         .build()
         .expect("a possible budget");
     let world = VirtualWorld::new();
-    budget.level(world.now()); // The refill counts from here.
+    budget.pay(0, &world).expect("it is free"); // The refill counts from here.
     let paid = sum_of_threads(|_| {
         (0..ROUNDS)
             .filter(|_| {

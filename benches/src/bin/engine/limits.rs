@@ -10,7 +10,7 @@
 
 use steadfast_benches::measure::Unmeasured;
 
-use crate::contenders::{BEST_EFFORT, FLEET, STANDARD, STANDARD_DEADLINE, STANDARD_DYN};
+use crate::contenders::{BEST_EFFORT, LOAD_AWARE, STANDARD, STANDARD_DEADLINE, STANDARD_DYN};
 use crate::exact::Exact;
 use crate::finding::Finding;
 use crate::scenario::Scenario::{self, FirstTry, OneFailure};
@@ -32,12 +32,12 @@ pub(crate) const LIMITS: [Limit; 10] = [
     first_try(STANDARD, 120.0, 123.0, 0.0),
     first_try(STANDARD_DYN, 170.0, 132.0, 0.0),
     first_try(STANDARD_DEADLINE, 130.0, 125.0, 1.0),
-    first_try(FLEET, 180.0, 152.0, 0.0),
+    first_try(LOAD_AWARE, 180.0, 152.0, 0.0),
     one_failure(BEST_EFFORT, 350.0, 452.0),
     one_failure(STANDARD, 350.0, 616.0),
     one_failure(STANDARD_DYN, 350.0, 700.0),
     one_failure(STANDARD_DEADLINE, 500.0, 809.0),
-    one_failure(FLEET, 1600.0, 1533.0),
+    one_failure(LOAD_AWARE, 1600.0, 1533.0),
 ];
 
 impl Limit {

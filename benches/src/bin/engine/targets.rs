@@ -2,7 +2,7 @@
 //! run, and on a machine with two processors to spare.
 
 use crate::company;
-use crate::contenders::{FLEET, SMITHY, STANDARD, TOWER};
+use crate::contenders::{LOAD_AWARE, SMITHY, STANDARD, TOWER};
 use crate::finding::Finding;
 use crate::report::{self, find};
 use crate::scenario::Scenario;
@@ -17,7 +17,7 @@ pub(crate) fn judge(rows: &[report::Row], company: &[company::Row]) -> Vec<Findi
     for scenario in Scenario::ALL {
         findings.extend([TOWER, SMITHY].map(|peer| faster_than(peer, scenario, rows)));
     }
-    findings.extend([STANDARD, FLEET].map(|name| company_costs(name, company)));
+    findings.extend([STANDARD, LOAD_AWARE].map(|name| company_costs(name, company)));
     findings
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use steadfast::apart::apart;
-use steadfast::{Budget, RetryStrategy, StrategyExt};
+use steadfast::{LoadAware, RetryStrategy};
 use steadfast_wire::Frame;
 use steadfast_wire::config::{ClusterConfig, ConfigNode, ConfigVersion, Service, Transport};
 use tokio::sync::watch;
@@ -34,6 +34,8 @@ use crate::topology::{
 pub(crate) struct Core {
     pub(crate) options: ClusterOptions,
     pub(crate) strategy: Arc<dyn RetryStrategy>,
+    /// The same, if the client is one of a fleet. Each peer has its own one.
+    pub(crate) load_aware: Option<LoadAware>,
     /// The nodes to start from.
     pub(crate) seeds: Seeds,
     /// `None` without TLS. Swapped when a client certificate is.
@@ -94,14 +96,12 @@ impl Core {
             Some(strategy) => strategy.clone(),
             None => Arc::new(fast_fail_on_terminal_errors()),
         };
-        let strategy = match options.fleet {
-            // A retry of what was not sent waits for a connection that is dialled anyway.
-            true => Arc::new(
-                strategy
-                    .with_budget(Budget::of_traffic())
-                    .free_unless_sent(),
-            ),
-            false => strategy,
+        let load_aware = options
+            .fleet
+            .then(|| LoadAware::fleet().around(strategy.clone()));
+        let strategy = match &load_aware {
+            Some(load_aware) => Arc::new(load_aware.clone()),
+            None => strategy,
         };
         let agent = match options.user_agent_extra.as_str() {
             "" => concat!("steadfast/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -114,6 +114,7 @@ impl Core {
             services: Services::new(&options, config),
             options,
             strategy,
+            load_aware,
             seeds: seeds.into(),
             tls: tls.map(ArcSwap::from_pointee),
             terminals: TerminalStates::default(),

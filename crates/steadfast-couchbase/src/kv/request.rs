@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use steadfast::strategy::AnyStrategy;
-use steadfast::{Call, RetryStrategy, StrategyExt};
+use steadfast::{Call, RetryStrategy};
 use steadfast_wire::collections::DEFAULT_NAME;
 pub use steadfast_wire::frame_info::DurabilityLevel;
 use steadfast_wire::frame_info::{Durability, DurabilityTimeout, RequestFrameInfo};
@@ -198,18 +198,16 @@ impl<'a> KvRequest<'a> {
         &self,
         node: Option<&Arc<Node>>,
     ) -> Option<Arc<dyn RetryStrategy>> {
-        let braked = node.and_then(|node| node.braked.as_ref());
+        let load_aware = node.and_then(|node| node.load_aware.as_ref());
         let own = match &self.options {
-            None if braked.is_none() => return None,
+            None if load_aware.is_none() => return None,
             options => options.as_ref().and_then(|it| it.strategy.as_ref()),
         };
-        match (own, braked) {
+        match (own, load_aware) {
             (None, None) => None,
             (Some(own), None) => Some(own.clone()),
-            (None, Some(braked)) => Some(braked.clone()),
-            (Some(own), Some(braked)) => {
-                Some(Arc::new(own.clone().with_brake(braked.brake().clone())))
-            }
+            (None, Some(load_aware)) => Some(load_aware.clone()),
+            (Some(own), Some(load_aware)) => Some(Arc::new(load_aware.around(own.clone()))),
         }
     }
 

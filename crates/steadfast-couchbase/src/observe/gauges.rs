@@ -62,11 +62,11 @@ struct NodeValues {
 
 impl NodeValues {
     fn of(node: &Node, time: Instant) -> Self {
-        let (breaker, brake) = (node.breaker.as_ref(), node.brake());
+        let (breaker, load_aware) = (node.breaker.as_ref(), node.load_aware.as_ref());
         Self {
             connections: node.connections().count(),
             is_open: breaker.is_some_and(|breaker| breaker.is_open(time)),
-            shedding: brake.map_or(0.0, |brake| 1.0 - brake.state().admitted),
+            shedding: load_aware.map_or(0.0, |it| 1.0 - it.state(time).admitted),
         }
     }
 }
@@ -128,7 +128,7 @@ impl NodeGauges {
         Self {
             labels,
             has_breaker: node.breaker.is_some(),
-            has_brake: node.brake().is_some(),
+            has_brake: node.load_aware.is_some(),
         }
     }
 }

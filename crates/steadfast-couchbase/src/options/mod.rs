@@ -86,12 +86,11 @@ settings! {
         own retry_if: Option<RetryIf> = None;
         /// The delay of a request whose vbucket the server does not have (D21).
         plain vbucket_retry: VbucketRetry = VbucketRetry::Controlled;
-        /// Makes the client safe for a fleet of any size. Off. All retries that send
-        /// something are paid from one budget, which the client's own traffic bounds
-        /// ([D53](steadfast::decisions#d53)), and each node has a
-        /// [brake](steadfast::brake): while a node is overloaded, a share of the operations
-        /// on it is shed ([D41](steadfast::decisions#d41)). The budget is added to the
-        /// client's strategy, the brakes to every strategy.
+        /// Makes the client safe for a fleet of any size: each node and endpoint has a
+        /// [`LoadAware`](steadfast::LoadAware) strategy around that of the client or of the
+        /// operation. Off. Successes on a node pay for retries there, and while a node is
+        /// overloaded, a share of the operations on it is shed
+        /// ([D41](steadfast::decisions#d41), [D53](steadfast::decisions#d53)).
         plain fleet: bool = false;
         /// Stops sending to an endpoint that keeps failing. Off: `None`.
         into circuit_breaker: Option<BreakerOptions> = None;

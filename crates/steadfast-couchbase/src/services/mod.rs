@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{
-    Connector, EndpointBrakes, EndpointBreakers, EndpointPools, RoundRobin, ServiceError,
+    Connector, EndpointBreakers, EndpointPools, EndpointStrategies, RoundRobin, ServiceError,
     ServiceResponse,
 };
 use query::PreparedPlans;
@@ -39,7 +39,7 @@ pub(crate) struct Services {
     http: EndpointPools,
     round_robin: RoundRobin,
     breakers: EndpointBreakers,
-    brakes: EndpointBrakes,
+    load_aware: EndpointStrategies,
     plans: PreparedPlans,
 }
 
@@ -55,7 +55,7 @@ impl Services {
             ),
             round_robin: RoundRobin::new(),
             breakers: EndpointBreakers::new(options.circuit_breaker.as_ref()),
-            brakes: EndpointBrakes::default(),
+            load_aware: EndpointStrategies::default(),
             plans: PreparedPlans::new(),
         }
     }

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use steadfast::LoadAware;
 use steadfast::apart::apart;
-use steadfast::brake::{Brake, WithBrake};
 use steadfast::breaker::CircuitBreaker;
-use steadfast::{RetryStrategy, StrategyExt};
 use steadfast_wire::config::ClusterConfig;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,8 +26,9 @@ pub(crate) struct Node {
     pub(crate) label: Arc<str>,
     /// Nothing if it is off.
     pub(crate) breaker: Option<CircuitBreaker>,
-    /// The client's strategy with a brake for this node. Nothing if the client does not shed.
-    pub(crate) braked: Option<Arc<WithBrake<Arc<dyn RetryStrategy>>>>,
+    /// The client's strategy, made aware of the load of this node. Nothing if the client is
+    /// not of a fleet.
+    pub(crate) load_aware: Option<Arc<LoadAware>>,
     connections: Box<[ArcSwapOption<Connection>]>,
     /// The reason for having no connection, if known.
     rejected: Mutex<Option<Rejected>>,
@@ -47,17 +47,13 @@ impl Node {
         let options = &bucket.core.options;
         let connections = (0..options.kv_connections).map(|_| ArcSwapOption::empty());
         let label: Arc<str> = address.to_string().into();
-        let braked = options.fleet.then(|| {
-            let brake = Brake::for_attempt_timeout(options.kv_timeout);
-            let brake = brake.expect("validated when the client was made");
-            let strategy = bucket.core.strategy.clone();
-            Arc::new(strategy.with_brake(brake.for_peer(label.clone())))
-        });
+        let load_aware = bucket.core.load_aware.as_ref();
+        let load_aware = load_aware.map(|of| Arc::new(of.for_peer(label.clone())));
         let node = Arc::new(Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             label,
             address,
-            braked,
+            load_aware,
             breaker: options.circuit_breaker.as_ref().map(|options| {
                 CircuitBreaker::new(options.settings()).expect("validated when the client was made")
             }),
@@ -77,12 +73,6 @@ impl Node {
         node
     }
 
-    /// Returns its brake, if the client sheds.
-    #[cfg(feature = "metrics")]
-    pub(crate) fn brake(&self) -> Option<&Brake> {
-        self.braked.as_deref().map(WithBrake::brake)
-    }
-
     /// A node without connections.
     #[cfg(test)]
     pub(super) fn unconnected(id: NodeId) -> Arc<Self> {
@@ -92,7 +82,7 @@ impl Node {
             label: address.to_string().into(),
             address,
             breaker: None,
-            braked: None,
+            load_aware: None,
             connections: Box::new([ArcSwapOption::empty()]),
             rejected: Mutex::new(None),
             retired: CancellationToken::new(),

@@ -19,14 +19,16 @@ async fn fleet_client(server: &TestCluster) -> (Cluster, Collection) {
     warm_client(server, options).await
 }
 
-/// Reads documents of a node, 40 at a time, until the client sheds one.
+/// Reads documents of a node, 40 at a time, until the client sheds one unsent.
 async fn until_shed(server: &TestCluster, documents: &Collection, node: NodeId) -> Error {
     let keys: Vec<_> = keys_on(server, node).take(40).collect();
     for _ in 0..20 {
         let reads = keys.iter().map(|key| documents.get(key).into_future());
         let outcomes = futures(reads.collect()).await;
         let mut errors = outcomes.into_iter().filter_map(Result::err);
-        if let Some(shed) = errors.find(Error::is_shed) {
+        // A retry can be shed too.
+        let is_unsent = |error: &Error| error.is_shed() && error.attempts() == 0;
+        if let Some(shed) = errors.find(is_unsent) {
             return shed;
         }
     }
@@ -106,14 +108,15 @@ async fn a_node_that_is_busy_is_spared_and_the_others_are_served() {
     let busy = Fault::on(Opcode::Get).node(overloaded);
     let busy = server.fault(busy.answer(Status::TemporaryFailure));
     let shed = until_shed(&server, &documents, overloaded).await;
-    says_when(&shed, TIMEOUT);
+    // No timeout has shown how long it is: a second is assumed.
+    says_when(&shed, Duration::from_secs(1));
     others_are_served(&server, &documents, overloaded).await;
     drop(busy);
     cluster.close().await;
 }
 
 #[tokio::test]
-async fn one_budget_bounds_the_retries_of_a_client() {
+async fn earned_retries_bound_those_of_a_client() {
     let server = server(3, 0).await;
     let (cluster, documents) = fleet_client(&server).await;
     let locked = server.fault(Fault::on(Opcode::Get).answer(Status::Locked));
@@ -127,10 +130,10 @@ async fn one_budget_bounds_the_retries_of_a_client() {
             refused += u64::from(cause == Some(Cause::BudgetEmpty));
         }
     }
-    // Best effort alone makes eight retries in 250 ms. The budget pays for a few.
+    // Best effort alone makes eight retries in 250 ms. Each node's purse pays for a few.
     let retries = locked.fired() - made;
     assert!(retries <= 100, "{retries} retries of {made} reads");
-    assert!(refused >= made - 20, "{refused} of {made} were refused");
+    assert!(refused >= made - 30, "{refused} of {made} were refused");
     cluster.close().await;
 }
 

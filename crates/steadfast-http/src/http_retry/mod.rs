@@ -16,7 +16,7 @@ use steadfast::strategy::WhenLimited;
 use steadfast::strategy::{Limits, WhenTooLate, WorstCase};
 use steadfast::world::{SharedWorld, Timer};
 #[cfg(feature = "tokio")]
-use steadfast::{Adaptive, Standard, StrategyExt, brake::Brake, world::SystemWorld};
+use steadfast::{Adaptive, LoadAware, Standard, world::SystemWorld};
 use steadfast::{Budget, InvalidSetting, RetryEvent, RetryStrategy};
 
 use crate::classify::HttpClassifier;
@@ -112,16 +112,15 @@ impl HttpRetry {
         Self::from_strategies(Strategies::PerHost(Arc::new(PerHost::new(adaptive))))
     }
 
-    /// Uses a strategy that is safe for a fleet of any size, with one budget for all hosts
-    /// and a brake for each host and port. See [`Standard::fleet`] and
-    /// [`Brake`](steadfast::brake::Brake). From the 1025th host on, hosts share a brake.
+    /// Uses [`LoadAware::fleet`] for each host and port: for fleets of very many quiet
+    /// clients, such as phones. From the 1025th host on, hosts share one.
     ///
-    /// A request that a brake sheds is not sent: see
+    /// A request that it sheds is not sent: see
     /// [`Error::is_shed`](steadfast::Error::is_shed).
     pub fn fleet() -> Self {
-        let client = Standard::fleet();
-        let with_brake = move || client.clone().with_brake(Brake::new());
-        Self::from_strategies(Strategies::PerHost(Arc::new(PerHost::new(with_brake))))
+        Self::from_strategies(Strategies::PerHost(Arc::new(PerHost::new(
+            LoadAware::fleet,
+        ))))
     }
 
     /// Uses a strategy of your own for all hosts. Clones of a strategy share its
@@ -160,12 +159,13 @@ impl HttpRetry {
     }
 }
 
-/// The default is [`HttpRetry::fleet`]: in random outages it has the highest mean success
-/// of all presets, and more than no retries (`docs/storm.md`).
+/// The default is [`LoadAware::new`] for each host and port, without a time limit: at most
+/// four attempts. The waits between them are short, except after a lone timeout, which waits
+/// 5 to 15 s. Set [`timeout`](HttpRetry::timeout) to bound the time of a request.
 #[cfg(feature = "tokio")]
 impl Default for HttpRetry {
     fn default() -> Self {
-        Self::fleet()
+        Self::from_strategies(Strategies::PerHost(Arc::new(PerHost::new(LoadAware::new))))
     }
 }
 

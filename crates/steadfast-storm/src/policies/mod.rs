@@ -17,11 +17,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast::brake::Brake;
 use steadfast::config::StrategyConfig;
 use steadfast::strategy::WhenLimited;
 use steadfast::{
-    Adaptive, Backoff, BestEffort, FailFast, Jitter, RetryStrategy, Standard, StrategyExt,
+    Adaptive, Backoff, BestEffort, FailFast, Jitter, LoadAware, RetryStrategy, Standard,
+    StrategyExt,
 };
 
 use crate::model::Clients;
@@ -125,7 +125,7 @@ impl Policy {
             Self::aws_2_0(),
             Self::aws_2_1(),
             Self::adaptive(),
-            Self::fleet_budget(),
+            Self::load_aware(),
             Self::fleet(),
         ];
         all.extend(budgets::all());
@@ -198,24 +198,20 @@ impl Policy {
         .about_it("guidance with a send rate that adapts to throttling")
     }
 
-    /// The engine's budget that the client's own traffic bounds.
-    pub fn fleet_budget() -> Self {
-        Self::new("fleet-budget", |_| Standard::fleet())
-            .about_it("a budget bounded by the client's own traffic")
+    /// The engine's default for one client, for each endpoint.
+    pub fn load_aware() -> Self {
+        Self::by_endpoint("load-aware", |_, endpoints| {
+            (0..endpoints).map(|_| LoadAware::new()).collect()
+        })
+        .about_it("the default: retries by what failures say about the load")
     }
 
-    /// The same budget, and the engine's brake on first attempts.
+    /// The engine's setting for fleets of very many quiet clients, for each endpoint.
     pub fn fleet() -> Self {
-        Self::by_endpoint("fleet", |clients, endpoints| {
-            let (client, timeout) = (Standard::fleet(), clients.attempt_timeout);
-            let braked = |_| {
-                let timeout = timeout.map(Duration::from_secs_f64);
-                let brake = timeout.and_then(|timeout| Brake::for_attempt_timeout(timeout).ok());
-                client.clone().with_brake(brake.unwrap_or_default())
-            };
-            (0..endpoints).map(braked).collect()
+        Self::by_endpoint("fleet", |_, endpoints| {
+            (0..endpoints).map(|_| LoadAware::fleet()).collect()
         })
-        .about_it("the same, and for each endpoint a brake that sheds first attempts")
+        .about_it("the same, without a saved retry for a slow failure")
     }
 
     /// Returns the two policies of [S2](crate::scenarios::s2_flaky).

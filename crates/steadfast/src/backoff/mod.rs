@@ -159,7 +159,7 @@ impl Backoff {
 
     /// Sets the jitter.
     #[must_use]
-    pub fn with_jitter(mut self, jitter: Jitter) -> Self {
+    pub const fn with_jitter(mut self, jitter: Jitter) -> Self {
         self.jitter = jitter;
         self
     }

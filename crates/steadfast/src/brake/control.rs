@@ -27,7 +27,6 @@ pub(super) enum Heard {
 /// moments have double precision.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
-    told: Option<f32>,
     learnt: Option<f32>,
     /// The share of first attempts that is admitted.
     admitted: f32,
@@ -39,6 +38,8 @@ pub(super) struct Control {
     step: f32,
     /// The usual latency while all is well.
     usual: f32,
+    /// The latency of the last success that was measured.
+    last: f32,
     /// The mean time between responses.
     gap: f32,
     last_cut: f64,
@@ -50,8 +51,6 @@ pub(super) struct Control {
     /// The number of calls at the last response.
     calls: u64,
     pub(super) shed: u64,
-    #[cfg(test)]
-    measured: u64,
 }
 
 /// The smallest share that is admitted.
@@ -71,9 +70,8 @@ const USUAL_TIMEOUT: f32 = 1.0;
 const SAMPLE_EVERY: f64 = 1.0 / 50.0;
 
 impl Control {
-    pub(super) fn new(timeout: Option<f32>) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            told: timeout,
             learnt: None,
             admitted: 1.0,
             timeouts: 0.0,
@@ -82,6 +80,7 @@ impl Control {
             last_cut: f64::NEG_INFINITY,
             step: 0.0,
             usual: 0.0,
+            last: 0.0,
             last_change: 0.0,
             last_admission: f64::NEG_INFINITY,
             last_heard: f64::NEG_INFINITY,
@@ -89,8 +88,6 @@ impl Control {
             calls: 0,
             last_sample: f64::NEG_INFINITY,
             shed: 0,
-            #[cfg(test)]
-            measured: 0,
         }
     }
 
@@ -98,20 +95,17 @@ impl Control {
         self.admitted
     }
 
-    /// Returns the number of responses that were looked at.
-    #[cfg(test)]
-    pub(super) fn measured(&self) -> u64 {
-        self.measured
-    }
-
     /// Returns the attempt timeout, if it is known.
     pub(super) fn timeout(&self) -> Option<f32> {
-        self.told.or(self.learnt)
+        self.learnt
     }
 
-    /// Returns the attempt timeout that the user has set, if any.
-    pub(super) fn told(&self) -> Option<f32> {
-        self.told
+    /// Returns how long an attempt probably took that was not measured.
+    pub(super) fn guess(&self, timed_out: bool) -> f32 {
+        match timed_out {
+            true => self.timeout().unwrap_or(USUAL_TIMEOUT),
+            false => self.last,
+        }
     }
 
     pub(super) fn is_calm(&self) -> bool {
@@ -163,10 +157,6 @@ impl Control {
     /// Takes a response into account, or the lack of one. `calls` is the number of calls
     /// that were not looked at one by one.
     pub(super) fn hear(&mut self, heard: Heard, now: f64, calls: u64) {
-        #[cfg(test)]
-        {
-            self.measured += 1;
-        }
         self.note_calls(calls);
         self.note_gap(now);
         let weight = self.weight();
@@ -245,6 +235,7 @@ impl Control {
     /// Releases after any success, however slow: latency alone does not show an overload.
     /// After quick successes, it releases sooner.
     fn note_success(&mut self, latency: f32, now: f64) {
+        self.last = latency;
         if self.is_calm() {
             self.usual = match self.usual {
                 0.0 => latency,
@@ -291,7 +282,7 @@ pub(super) fn duration(seconds: f32) -> Duration {
 }
 
 /// Returns a roll as a number.
-fn fraction(roll: Roll) -> f32 {
+pub(crate) fn fraction(roll: Roll) -> f32 {
     const PARTS: u64 = 1 << 24;
     roll.of_nanos(PARTS) as f32 / PARTS as f32
 }

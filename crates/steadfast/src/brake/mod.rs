@@ -10,46 +10,24 @@
 //! load. It admits one attempt for each attempt timeout in any case, and releases as soon
 //! as attempts succeed again.
 //!
-//! Use one brake for each peer: one that all share would shed requests to healthy peers.
-//!
-//! ```
-//! use steadfast::brake::Brake;
-//! use steadfast::{Standard, StrategyExt};
-//!
-//! let strategy = Standard::fleet().with_brake(Brake::default());
-//! # let _ = strategy;
-//! ```
-//!
 //! While all is well, a first attempt that succeeds takes no lock and reads no clock,
 //! except for a few per second, whose latency is measured.
 
 mod control;
-mod strategy;
-#[cfg(test)]
-mod tests;
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+pub(crate) use control::fraction;
 use control::{Control, Heard};
-pub use strategy::WithBrake;
 
 use crate::counter::Counter;
 use crate::failure::{Failure, Stage};
-use crate::invalid_setting::InvalidSetting;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
-use crate::world::World;
+use crate::world::{Roll, World};
 
 /// Admits or sheds first attempts to one peer.
-///
-/// Cloning it gives another handle to the same brake.
-#[derive(Clone)]
-pub struct Brake {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
+pub(crate) struct Brake {
     /// The peer, if only failures that name it count.
     peer: Option<Arc<str>>,
     /// While all is well, how many calls are between two whose latency is measured, plus
@@ -59,117 +37,98 @@ struct Inner {
     control: Mutex<Control>,
 }
 
-/// The state of a brake at one time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct BrakeState {
-    /// The share of first attempts that it admits: 1 while all is well.
-    pub admitted: f64,
-    /// The number of requests that it has shed.
-    pub shed: u64,
-    /// The attempt timeout that it was told or has learnt.
-    pub attempt_timeout: Option<Duration>,
-}
-
 /// Calls between two measured ones, at most.
 const RAREST: u64 = 1 << 14;
 
 impl Brake {
-    /// Creates a brake that learns the attempt timeout from attempts that time out.
-    pub fn new() -> Self {
-        Self::build(Control::new(None), None)
+    /// Creates a brake. If it is for one peer, failures that name another one do not count.
+    pub(crate) fn new(peer: Option<Arc<str>>) -> Self {
+        Self::with(Control::new(), peer)
     }
 
-    /// Creates a brake for attempts with this timeout, which it then does not need to learn.
-    pub fn for_attempt_timeout(timeout: Duration) -> Result<Self, InvalidSetting> {
-        if timeout.is_zero() {
-            let problem = "is zero: it must be at least 1 ns";
-            return Err(InvalidSetting::new("attempt_timeout", problem));
-        }
-        let control = Control::new(Some(timeout.as_secs_f32()));
-        Ok(Self::build(control, None))
-    }
-
-    /// Returns a brake for one peer, with the same settings as this one. They share
-    /// nothing. Failures that name another peer do not count: a request may have gone on
-    /// to that one.
-    pub fn for_peer(&self, peer: impl Into<Arc<str>>) -> Self {
-        let control = Control::new(self.lock().told());
-        Self::build(control, Some(peer.into()))
-    }
-
-    /// Returns its state.
-    pub fn state(&self) -> BrakeState {
+    /// Returns the share of first attempts that it admits, the number of requests that it
+    /// has shed, and the attempt timeout that it has learnt.
+    pub(crate) fn state(&self) -> (f64, u64, Option<Duration>) {
         let control = self.lock();
-        BrakeState {
-            admitted: control.admitted().into(),
-            shed: control.shed,
-            attempt_timeout: control.timeout().map(control::duration),
-        }
+        let timeout = control.timeout().map(control::duration);
+        (control.admitted().into(), control.shed, timeout)
     }
 
-    fn build(control: Control, peer: Option<Arc<str>>) -> Self {
+    /// Returns the attempt timeout that it has learnt, in seconds.
+    pub(crate) fn attempt_timeout(&self) -> Option<f32> {
+        self.lock().timeout()
+    }
+
+    /// Returns how long an attempt probably took that was not measured, in seconds.
+    pub(crate) fn guess(&self, failure: &Failure) -> f32 {
+        self.lock().guess(failure.timeout)
+    }
+
+    fn with(control: Control, peer: Option<Arc<str>>) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                peer,
-                sampling: AtomicU64::new(u64::from(control.is_calm())),
-                calls: Counter::new(),
-                control: Mutex::new(control),
-            }),
+            peer,
+            sampling: AtomicU64::new(u64::from(control.is_calm())),
+            calls: Counter::new(),
+            control: Mutex::new(control),
         }
     }
 
     /// Returns whether all is well, and this call is not one that is measured.
     #[inline]
-    fn passes_unnoticed(&self) -> bool {
-        let sampling = self.inner.sampling.load(Ordering::Relaxed);
-        sampling != 0 && self.inner.calls.add() & (sampling - 1) != 0
+    pub(crate) fn passes_unnoticed(&self) -> bool {
+        let sampling = self.sampling.load(Ordering::Relaxed);
+        sampling != 0 && self.calls.add() & (sampling - 1) != 0
     }
 
     /// Returns whether all is well, and this call is known not to be measured. Only then is
     /// the call counted.
     #[inline]
-    fn lets_pass(&self) -> bool {
-        let sampling = self.inner.sampling.load(Ordering::Relaxed);
-        sampling != 0 && self.inner.calls.add_alone_if(sampling - 1)
+    pub(crate) fn lets_pass(&self) -> bool {
+        let sampling = self.sampling.load(Ordering::Relaxed);
+        sampling != 0 && self.calls.add_alone_if(sampling - 1)
     }
 
     /// Admits a first attempt and stamps it, or says when to try again.
-    fn admit(&self, world: &dyn World) -> Result<u32, Duration> {
-        let now = age(world.now());
+    pub(crate) fn admit(&self, now: Duration, world: &dyn World) -> Result<u32, Duration> {
         let (mut control, at) = (self.lock(), now.as_secs_f64());
         control.admit(at, || world.roll())?;
-        let next = control.sampling(at, self.inner.sampling.load(Ordering::Relaxed), RAREST);
-        self.inner.sampling.store(next, Ordering::Relaxed);
+        let next = control.sampling(at, self.sampling.load(Ordering::Relaxed), RAREST);
+        self.sampling.store(next, Ordering::Relaxed);
         Ok(stamp(now))
     }
 
     /// Admits a retry, or says when to try again. While it brakes, a retry is load like a
-    /// first attempt, except after an attempt of which nothing was sent.
-    fn admit_retry(&self, failure: &Failure, world: &dyn World) -> Result<(), Duration> {
-        let calm = self.inner.sampling.load(Ordering::Relaxed) != 0;
-        let unsent = failure.stage == Stage::NotSent;
-        if calm || unsent || self.is_of_another_peer(failure) {
+    /// first attempt.
+    pub(crate) fn admit_retry(
+        &self,
+        failure: &Failure,
+        roll: impl Fn() -> Roll,
+    ) -> Result<(), Duration> {
+        let calm = self.sampling.load(Ordering::Relaxed) != 0;
+        if calm || self.is_of_another_peer(failure) {
             return Ok(());
         }
-        self.lock().admit_retry(|| world.roll())
+        self.lock().admit_retry(roll)
     }
 
     /// Records a success whose latency was measured.
     #[cold]
-    fn record_success(&self, stamp: u32, world: &dyn World) {
-        let now = age(world.now());
+    pub(crate) fn record_success(&self, stamp: u32, now: Duration) {
         self.hear(Heard::Success(since(stamp, now)), now);
     }
 
-    /// Records an attempt that failed at this age.
+    /// Records an attempt that failed at this age. Returns the seconds that it took, if it
+    /// was measured.
     #[cold]
-    fn record_failure(&self, stamp: u32, failure: &Failure, now: Duration) {
-        if self.is_of_another_peer(failure) {
-            return;
-        }
+    pub(crate) fn record_failure(
+        &self,
+        stamp: u32,
+        failure: &Failure,
+        now: Duration,
+    ) -> Option<f32> {
         let elapsed = (stamp != 0).then(|| since(stamp, now));
         let heard = match failure {
+            _ if self.is_of_another_peer(failure) => return elapsed,
             Failure { timeout: true, .. } => Heard::Timeout(elapsed),
             Failure {
                 throttling: true, ..
@@ -177,14 +136,15 @@ impl Brake {
             Failure {
                 stage: Stage::NotSent,
                 ..
-            } => return,
+            } => return elapsed,
             _ => Heard::Error,
         };
         self.hear(heard, now);
+        elapsed
     }
 
     fn is_of_another_peer(&self, failure: &Failure) -> bool {
-        match (&self.inner.peer, failure.peer()) {
+        match (&self.peer, failure.peer()) {
             (Some(own), Some(peer)) => **own != *peer,
             (None, _) | (_, None) => false,
         }
@@ -192,54 +152,28 @@ impl Brake {
 
     fn hear(&self, heard: Heard, now: Duration) {
         let mut control = self.lock();
-        let calls = self.inner.calls.get();
+        let calls = self.calls.get();
         control.hear(heard, now.as_secs_f64(), calls);
         if !control.is_calm() {
-            self.inner.sampling.store(0, Ordering::Relaxed);
-        } else if self.inner.sampling.load(Ordering::Relaxed) == 0 {
-            self.inner.sampling.store(1, Ordering::Relaxed);
+            self.sampling.store(0, Ordering::Relaxed);
+        } else if self.sampling.load(Ordering::Relaxed) == 0 {
+            self.sampling.store(1, Ordering::Relaxed);
         }
     }
 
-    fn fork(&self) -> Self {
-        let control = self.lock().clone();
-        Self::build(control, self.inner.peer.clone())
+    pub(crate) fn fork(&self) -> Self {
+        Self::with(self.lock().clone(), self.peer.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, Control> {
         // Its numbers are valid in any combination, so poison is harmless.
-        let control = self.inner.control.lock();
+        let control = self.control.lock();
         control.unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-impl Default for Brake {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl fmt::Debug for Brake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("Brake");
-        debug.field("peer", &self.inner.peer);
-        debug.field("state", &self.state()).finish()
-    }
-}
-
-impl fmt::Display for Brake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.state();
-        f.write_str("brake on first attempts")?;
-        match state.admitted {
-            1.0 => Ok(()),
-            admitted => write!(f, ", admits {:.0} % now", admitted * 100.0),
-        }
-    }
-}
-
 /// Returns the time since a moment before all others, the same for all brakes.
-fn age(now: Instant) -> Duration {
+pub(crate) fn age(now: Instant) -> Duration {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     const DAY: Duration = Duration::from_secs(86_400);
     let origin = *ORIGIN.get_or_init(|| now.checked_sub(DAY).unwrap_or(now));
@@ -247,7 +181,7 @@ fn age(now: Instant) -> Duration {
 }
 
 /// Returns an age in microseconds, modulo 71 minutes, and never zero.
-fn stamp(now: Duration) -> u32 {
+pub(crate) fn stamp(now: Duration) -> u32 {
     (now.as_micros() as u32).max(1)
 }
 

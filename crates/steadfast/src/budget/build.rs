@@ -19,7 +19,6 @@ pub struct BudgetBuilder {
     costs: Costs,
     refund: Refund,
     refill: Option<(u32, Duration)>,
-    window: Option<Duration>,
 }
 
 impl BudgetBuilder {
@@ -59,16 +58,6 @@ impl BudgetBuilder {
         self
     }
 
-    /// Bounds the level by what the successes of this period have earned, at most the
-    /// capacity ([D53](crate::decisions#d53)). A level that is too low for a retry is then
-    /// a chance. Such a budget begins with what one success earns, and time does not
-    /// refill it.
-    #[must_use]
-    pub fn bounded_by_traffic(mut self, window: Duration) -> Self {
-        self.window = Some(window);
-        self
-    }
-
     /// Builds the budget, or names the invalid field.
     pub fn build(self) -> Result<Budget, InvalidSetting> {
         let Self {
@@ -77,7 +66,6 @@ impl BudgetBuilder {
             costs,
             refund,
             refill,
-            window,
         } = self;
         if capacity == 0 {
             return Err(InvalidSetting::new("capacity", AT_LEAST_ONE));
@@ -99,11 +87,7 @@ impl BudgetBuilder {
                 return Err(InvalidSetting::new(field, problem));
             }
         }
-        let full = match window {
-            Some(_) => refund.of_first_try().min(capacity),
-            None => capacity,
-        };
-        let level = initial.unwrap_or(full);
+        let level = initial.unwrap_or(capacity);
         if level > capacity {
             let problem = format!("is {level}: it must be at most the capacity of {capacity}");
             return Err(InvalidSetting::new("initial", problem));
@@ -111,27 +95,11 @@ impl BudgetBuilder {
         let price = refill
             .map(|(tokens, every)| price(tokens, every, capacity))
             .transpose()?;
-        match (window, price) {
-            (Some(Duration::ZERO), _) => {
-                return Err(InvalidSetting::new(
-                    "traffic_window",
-                    "is zero: it must be at least 1 ns",
-                ));
-            }
-            (Some(_), Some(_)) => {
-                return Err(InvalidSetting::new(
-                    "traffic_window",
-                    "cannot be combined with a refill by time",
-                ));
-            }
-            _ => {}
-        }
         let settings = Settings {
             capacity,
             costs,
             refund,
             price,
-            window,
         };
         Ok(Budget::new(settings, level))
     }
@@ -145,7 +113,6 @@ impl Default for BudgetBuilder {
             costs: Costs::new(5, 10, 5),
             refund: Refund::Fixed(1),
             refill: None,
-            window: None,
         }
     }
 }
@@ -157,7 +124,6 @@ impl From<Settings> for BudgetBuilder {
             costs,
             refund,
             price,
-            window,
         } = settings;
         Self {
             capacity,
@@ -165,7 +131,6 @@ impl From<Settings> for BudgetBuilder {
             costs,
             refund,
             refill: price.map(|price| (1, price)),
-            window,
         }
     }
 }
@@ -216,10 +181,6 @@ mod tests {
         assert!(problem(builder().refill(0, Duration::from_secs(1))).contains("refill.tokens"));
         assert!(problem(builder().refill(1, Duration::ZERO)).contains("refill.every"));
         assert!(problem(builder().refill(1, Duration::MAX)).contains("73 years"));
-        let bounded = |window| builder().bounded_by_traffic(window);
-        assert!(problem(bounded(Duration::ZERO)).contains("traffic_window is zero"));
-        let both = bounded(Duration::from_secs(1)).refill(1, Duration::from_secs(1));
-        assert!(problem(both).contains("traffic_window cannot be combined"));
     }
 
     #[test]
@@ -229,16 +190,6 @@ mod tests {
         assert!(refill(longest).is_ok());
         assert!(refill(longest + Duration::from_nanos(1)).is_err());
         assert_eq!(LONGEST_REFILL / (365 * 86_400 * 1_000_000_000), 73, "years");
-    }
-
-    #[test]
-    fn a_bound_by_traffic_keeps_the_other_settings() {
-        let budget = Budget::builder().capacity(70).refund(Refund::Fixed(3));
-        let budget = budget.bounded_by_traffic(Duration::from_secs(9));
-        let budget = budget.build().expect("the settings are valid");
-        let shown = budget.to_string();
-        assert!(shown.starts_with("budget of 70,"), "{shown}");
-        assert!(shown.ends_with("the successes of 9s earn"), "{shown}");
     }
 
     #[test]

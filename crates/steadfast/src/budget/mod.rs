@@ -29,7 +29,6 @@
 
 mod build;
 mod level;
-mod of_traffic;
 #[cfg(test)]
 mod tests;
 
@@ -44,7 +43,6 @@ use crate::failure::Failure;
 use crate::world::World;
 use crate::world::nanos;
 use level::{Earned, Timed};
-use of_traffic::OfTraffic;
 
 /// A shareable store of tokens that retries are paid from.
 ///
@@ -68,8 +66,6 @@ struct Settings {
     refund: Refund,
     /// The time in which one token refills, if time refills it.
     price: Option<Duration>,
-    /// The period whose traffic bounds the level, if it does.
-    window: Option<Duration>,
 }
 
 enum Store {
@@ -80,9 +76,6 @@ enum Store {
         level: Timed,
         origin: OnceLock<Instant>,
     },
-    /// Refilled by successes, and bounded by those of the last seconds. Boxed, so that the
-    /// other budgets stay small.
-    OfTraffic(Box<OfTraffic>),
 }
 
 /// The cost of a retry, by the kind of failure before it.
@@ -149,7 +142,7 @@ pub(crate) struct BudgetId(u32);
 impl BudgetId {
     pub(crate) const NONE: BudgetId = BudgetId(0);
 
-    fn unique() -> Self {
+    pub(crate) fn unique() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         BudgetId(NEXT.fetch_add(1, Ordering::Relaxed))
     }
@@ -160,21 +153,6 @@ impl Budget {
     /// token back for each success, no refill by time.
     pub fn builder() -> BudgetBuilder {
         BudgetBuilder::default()
-    }
-
-    /// Creates a budget that is safe in a fleet of any size, because the client's own
-    /// traffic bounds it: every success at the first attempt earns a tenth of a retry, or a
-    /// hundredth of a retry after a timeout, which is the usual sign of overload. At most
-    /// ten retries, or what the successes of the last 30 s have earned, can be saved. A
-    /// retry that succeeds is free.
-    pub fn of_traffic() -> Self {
-        Self::builder()
-            .capacity(1000)
-            .costs(Costs::new(100, 1000, 100))
-            .refund(Refund::LastCostOr(10))
-            .bounded_by_traffic(Duration::from_secs(30))
-            .build()
-            .expect("the costs are at least 1 and at most the capacity")
     }
 
     /// Starts from the settings of this budget, to build another one that shares nothing
@@ -207,24 +185,18 @@ impl Budget {
     }
 
     /// Takes `cost` tokens, all or none. The error is the level that was too low.
-    /// The clock is read only if time refills or bounds the budget. If traffic bounds the
-    /// budget and the level is too low, the payment succeeds with probability level / cost.
-    /// The level is zero afterwards in both cases.
+    /// The clock is read only if time refills the budget.
     #[inline]
     pub fn pay(&self, cost: u32, world: &dyn World) -> Result<(), u32> {
         match &self.inner.store {
             Store::Earned(level) => level.take(cost),
             Store::Timed { level, origin } => level.take(cost, since(origin, world.now())),
-            Store::OfTraffic(level) => level.take(cost, world),
         }
     }
 
-    /// Returns whether it might pay this cost now.
+    /// Returns whether it could pay this cost now.
     pub(crate) fn might_pay(&self, cost: u32, now: Instant) -> bool {
-        match &self.inner.store {
-            Store::Earned(_) | Store::Timed { .. } => self.level(now) >= cost,
-            Store::OfTraffic(level) => cost == 0 || level.level(now) > 0,
-        }
+        self.level(now) >= cost
     }
 
     /// Refunds a success whose last retry had this cost, zero for a success at the
@@ -238,7 +210,7 @@ impl Budget {
         let last_cost = last_cost();
         match self.inner.settings.refund {
             Refund::LastCostOr(_) if last_cost > 0 => self.give(last_cost),
-            refund => self.earn(refund.of_first_try()),
+            refund => self.give(refund.of_first_try()),
         }
     }
 
@@ -247,12 +219,17 @@ impl Budget {
         self.give(cost);
     }
 
-    /// Returns the number of tokens now.
+    /// Returns the number of tokens at this time. Changes nothing.
     pub fn level(&self, now: Instant) -> u32 {
         match &self.inner.store {
             Store::Earned(level) => level.get(),
-            Store::Timed { level, origin } => level.get(since(origin, now)),
-            Store::OfTraffic(level) => level.level(now),
+            Store::Timed { level, origin } => {
+                // Time counts from the first payment, and not from the first look.
+                let elapsed = origin
+                    .get()
+                    .map(|origin| now.saturating_duration_since(*origin));
+                level.get(nanos(elapsed.unwrap_or_default()))
+            }
         }
     }
 
@@ -287,13 +264,7 @@ impl Budget {
 
     /// Returns a separate budget with the same settings and the level of this one.
     pub fn fork(&self, now: Instant) -> Budget {
-        let mut fork = Self::new(self.inner.settings, self.level(now));
-        if let (Store::OfTraffic(level), Some(inner)) =
-            (&self.inner.store, Arc::get_mut(&mut fork.inner))
-        {
-            inner.store = Store::OfTraffic(Box::new(level.fork(now)));
-        }
-        fork
+        Self::new(self.inner.settings, self.level(now))
     }
 
     pub(crate) fn id(&self) -> BudgetId {
@@ -306,17 +277,6 @@ impl Budget {
         match &self.inner.store {
             Store::Earned(level) => level.get() >= self.inner.settings.capacity,
             Store::Timed { level, .. } => level.is_known_to_be_full(),
-            Store::OfTraffic(_) => false,
-        }
-    }
-
-    /// Gives what a success earns that paid for no retry.
-    // Out of the way of budgets that are full most of the time.
-    #[cold]
-    fn earn(&self, amount: u32) {
-        match &self.inner.store {
-            Store::OfTraffic(level) => level.earn(),
-            Store::Earned(_) | Store::Timed { .. } => self.give(amount),
         }
     }
 
@@ -325,23 +285,13 @@ impl Budget {
         match &self.inner.store {
             Store::Earned(level) => level.give(amount, self.inner.settings.capacity),
             Store::Timed { level, .. } => level.give(amount),
-            Store::OfTraffic(level) => level.give(amount),
         }
     }
 
     fn new(settings: Settings, level: u32) -> Self {
-        let store = match (settings.price, settings.window) {
-            (_, Some(window)) => {
-                let earns = settings.refund.of_first_try();
-                Store::OfTraffic(Box::new(OfTraffic::new(
-                    earns,
-                    settings.capacity,
-                    window,
-                    level,
-                )))
-            }
-            (None, None) => Store::Earned(Earned::new(level)),
-            (Some(price), None) => Store::Timed {
+        let store = match settings.price {
+            None => Store::Earned(Earned::new(level)),
+            Some(price) => Store::Timed {
                 level: Timed::new(nanos(price), settings.capacity, level),
                 origin: OnceLock::new(),
             },
@@ -365,7 +315,6 @@ impl fmt::Debug for Budget {
             .field("costs", &settings.costs)
             .field("refund", &settings.refund)
             .field("refill_one_every", &settings.price)
-            .field("traffic_window", &settings.window)
             .finish_non_exhaustive()
     }
 }
@@ -377,7 +326,6 @@ impl fmt::Display for Budget {
             costs,
             refund,
             price,
-            window,
         } = self.inner.settings;
         write!(
             f,
@@ -391,10 +339,7 @@ impl fmt::Display for Budget {
         if let Some(price) = price {
             write!(f, ", and one token refills every {price:?}")?;
         }
-        match window {
-            None => Ok(()),
-            Some(window) => write!(f, ", at most what the successes of {window:?} earn"),
-        }
+        Ok(())
     }
 }
 

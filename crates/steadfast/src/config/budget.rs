@@ -29,9 +29,6 @@ pub struct BudgetConfig {
     /// The refill by time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refill: Option<RefillConfig>,
-    /// The period whose traffic bounds the level.
-    #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
-    pub traffic_window: Option<Duration>,
 }
 
 /// A refill by time: a number of tokens in each period.
@@ -70,9 +67,6 @@ impl BudgetConfig {
         }
         if let Some(RefillConfig { tokens, every }) = self.refill {
             builder = builder.refill(tokens, every);
-        }
-        if let Some(window) = self.traffic_window {
-            builder = builder.bounded_by_traffic(window);
         }
         builder
     }

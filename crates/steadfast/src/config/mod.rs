@@ -9,7 +9,7 @@
 //!
 //! let config: StrategyConfig = toml::from_str(r#"
 //!     strategy = "standard"
-//!     preset = "aws_2_1"          # or "guidance" (the default), "aws_2_0", "aws_2_1_dynamodb", "fleet"
+//!     preset = "aws_2_1"          # or "guidance" (the default), "aws_2_0", "aws_2_1_dynamodb"
 //!     max_attempts = 4
 //!     max_backoff = "5s"
 //!     when_too_late = "wait"      # or "fail_fast": a retry that would miss the deadline
@@ -44,8 +44,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The other strategies are `"fail_fast"`, and `"adaptive"` and `"braked"` with a table
-//! `standard`:
+//! The other strategies are `"fail_fast"`, `"load_aware"`, with `fleet = true` for very many
+//! quiet clients, and `"adaptive"` with a table `standard`:
 //!
 //! ```
 //! # use steadfast::config::StrategyConfig;
@@ -87,13 +87,12 @@ use serde::{Deserialize, Serialize};
 pub use backoff::BackoffConfig;
 pub use budget::{BudgetConfig, RefillConfig};
 
-use crate::brake::{Brake, WithBrake};
 use crate::budget::Budget;
 use crate::invalid_setting::InvalidSetting;
 use crate::law::MaybeRule;
 use crate::strategy::{
-    Adaptive, BestEffort, FailFast, FastFailOnTerminalError, RetryAfter, RetryStrategy, Standard,
-    StrategyExt, Terminal, WhenLimited, WhenTooLate,
+    Adaptive, BestEffort, FailFast, FastFailOnTerminalError, LoadAware, RetryAfter, RetryStrategy,
+    Standard, StrategyExt, Terminal, WhenLimited, WhenTooLate,
 };
 
 /// A strategy and its settings. See the [module](self).
@@ -109,8 +108,8 @@ pub enum StrategyConfig {
     Standard(StandardConfig),
     /// [`Adaptive`].
     Adaptive(AdaptiveConfig),
-    /// [`Standard`] with a [`Brake`].
-    Braked(BrakedConfig),
+    /// [`LoadAware`].
+    LoadAware(LoadAwareConfig),
 }
 
 /// The settings of [`BestEffort`], and of the limits around it.
@@ -185,28 +184,16 @@ pub struct AdaptiveConfig {
     pub when_limited: WhenLimited,
 }
 
-/// The settings of [`Standard`] with a [`Brake`]. Only for the requests to one peer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The settings of [`LoadAware`]. Only for the requests to one peer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct BrakedConfig {
-    /// The strategy to which the brake is added. The default is [`Standard::fleet`].
-    pub standard: StandardConfig,
-    /// The timeout of attempts. The default is to learn it.
-    #[serde(with = "duration::optional", skip_serializing_if = "Option::is_none")]
-    pub attempt_timeout: Option<Duration>,
-}
-
-impl Default for BrakedConfig {
-    fn default() -> Self {
-        Self {
-            standard: StandardConfig {
-                preset: Preset::Fleet,
-                ..StandardConfig::default()
-            },
-            attempt_timeout: None,
-        }
-    }
+pub struct LoadAwareConfig {
+    /// Whether the client is one of very many quiet ones ([`LoadAware::fleet`]).
+    pub fleet: bool,
+    /// The most attempts, the first included, if it is less than four.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
 }
 
 /// A preset of [`Standard`].
@@ -226,9 +213,6 @@ pub enum Preset {
     /// [`Standard::aws_2_1_dynamodb`].
     #[serde(rename = "aws_2_1_dynamodb")]
     Aws2_1DynamoDb,
-    /// [`Standard::fleet`].
-    #[serde(rename = "fleet")]
-    Fleet,
 }
 
 impl StrategyConfig {
@@ -243,7 +227,7 @@ impl StrategyConfig {
             StrategyConfig::BestEffort(config) => config.build(None),
             StrategyConfig::Standard(config) => Ok(Arc::new(config.build()?)),
             StrategyConfig::Adaptive(config) => Ok(Arc::new(config.build()?)),
-            StrategyConfig::Braked(config) => Ok(Arc::new(config.build()?)),
+            StrategyConfig::LoadAware(config) => config.build(),
         }
     }
 
@@ -260,7 +244,7 @@ impl StrategyConfig {
             StrategyConfig::FailFast {}
             | StrategyConfig::Standard(_)
             | StrategyConfig::Adaptive(_)
-            | StrategyConfig::Braked(_) => self.build(),
+            | StrategyConfig::LoadAware(_) => self.build(),
         }
     }
 }
@@ -314,7 +298,6 @@ impl StandardConfig {
             Preset::Aws2_0 => Standard::aws_2_0(),
             Preset::Aws2_1 => Standard::aws_2_1(),
             Preset::Aws2_1DynamoDb => Standard::aws_2_1_dynamodb(),
-            Preset::Fleet => Standard::fleet(),
         };
         let mut builder = preset.to_builder();
         if let Some(attempts) = self.max_attempts {
@@ -361,19 +344,20 @@ impl AdaptiveConfig {
     }
 }
 
-impl BrakedConfig {
+impl LoadAwareConfig {
     /// Builds the strategy, or names the invalid field.
     ///
     /// # Errors
     /// If a builder rejects a setting.
-    pub fn build(&self) -> Result<WithBrake<Standard>, InvalidSetting> {
-        let standard = self.standard.build();
-        let standard = standard.map_err(|error| error.with_field_prefix("standard."))?;
-        let brake = match self.attempt_timeout {
-            Some(timeout) => Brake::for_attempt_timeout(timeout)?,
-            None => Brake::new(),
+    pub fn build(&self) -> Result<Arc<dyn RetryStrategy>, InvalidSetting> {
+        let strategy = match self.fleet {
+            true => LoadAware::fleet(),
+            false => LoadAware::new(),
         };
-        Ok(standard.with_brake(brake))
+        Ok(match self.max_attempts {
+            None => Arc::new(strategy),
+            Some(limit) => Arc::new(strategy.max_attempts(limit)?),
+        })
     }
 }
 

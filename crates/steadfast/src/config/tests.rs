@@ -25,7 +25,6 @@ fn invalid_field(toml: &str) -> String {
 #[test]
 fn every_strategy_is_what_its_constructor_makes() {
     let of = |strategy: &dyn RetryStrategy| Described(strategy).to_string();
-    let two = Standard::aws_2_1().to_builder().max_attempts(2);
     let waiting = Standard::guidance().to_builder();
     let waiting = waiting.when_too_late(WhenTooLate::Wait);
     for (toml, expected) in [
@@ -44,17 +43,10 @@ fn every_strategy_is_what_its_constructor_makes() {
             "strategy = 'standard'\npreset = 'aws_2_1_dynamodb'",
             of(&Standard::aws_2_1_dynamodb()),
         ),
+        ("strategy = 'load_aware'", of(&LoadAware::new())),
         (
-            "strategy = 'standard'\npreset = 'fleet'",
-            of(&Standard::fleet()),
-        ),
-        (
-            "strategy = 'braked'",
-            of(&Standard::fleet().with_brake(Brake::new())),
-        ),
-        (
-            "strategy = 'braked'\nstandard = { preset = 'aws_2_1', max_attempts = 2 }",
-            of(&two.build().unwrap().with_brake(Brake::new())),
+            "strategy = 'load_aware'\nfleet = true\nmax_attempts = 2",
+            of(&LoadAware::fleet().max_attempts(2).unwrap()),
         ),
         (
             "strategy = 'standard'\nwhen_too_late = 'wait'",
@@ -300,36 +292,11 @@ fn a_configuration_survives_toml_and_json() {
 }
 
 #[test]
-fn a_braked_strategy_is_told_its_attempt_timeout_and_names_invalid_fields() {
-    let StrategyConfig::Braked(config) = read("strategy = 'braked'\nattempt_timeout = '250ms'")
-    else {
-        panic!("another strategy");
-    };
-    let strategy = config.build().expect("it is valid");
-    let told = strategy.brake().state().attempt_timeout;
-    assert_eq!(told, Some(Duration::from_millis(250)));
-
-    let zero = "strategy = 'braked'\nattempt_timeout = '0s'";
-    assert_eq!(invalid_field(zero), "attempt_timeout");
-    let attempts = "strategy = 'braked'\nstandard = { max_attempts = 0 }";
-    assert_eq!(invalid_field(attempts), "standard.max_attempts");
-    assert!(rejected("strategy = 'braked'\nbudget = {}").contains("unknown field"));
-
-    // The brake only takes away: the worst case is that of the strategy inside.
-    let limits = crate::strategy::Limits::default();
-    let worst = strategy.info().worst_case(&limits);
-    assert_eq!(worst, Standard::fleet().info().worst_case(&limits));
-}
-
-#[test]
-fn braked_and_fleet_survive_a_round_trip() {
-    for toml in [
-        "strategy = 'braked'",
-        "strategy = 'braked'\nattempt_timeout = '250ms'\nstandard = { preset = 'guidance' }",
-        "strategy = 'standard'\npreset = 'fleet'",
-    ] {
-        let config = read(toml);
-        let written = toml::to_string(&config).expect("it can be written");
-        assert_eq!(read(&written), config, "{written}");
-    }
+fn a_load_aware_strategy_names_invalid_fields_and_survives_a_round_trip() {
+    let none = "strategy = 'load_aware'\nmax_attempts = 0";
+    assert_eq!(invalid_field(none), "max_attempts");
+    assert!(rejected("strategy = 'load_aware'\nbudget = {}").contains("unknown field"));
+    let config = read("strategy = 'load_aware'\nfleet = true\nmax_attempts = 2");
+    let written = toml::to_string(&config).expect("it can be written");
+    assert_eq!(read(&written), config, "{written}");
 }

@@ -11,7 +11,7 @@
 //! | [`FastFailOnTerminalError`] | best effort, but gives up at once after a permanent failure (RFC 0049 rev. 16) |
 //! | [`Standard`] | few attempts, jittered, paid from a budget (Smithy guidance, AWS) |
 //! | [`Adaptive`] | standard, and a send rate that follows the peer's throttling |
-//! | [`Standard::fleet`], [`with_brake`](StrategyExt::with_brake) | standard, safe for a fleet of any size, and load shedding |
+//! | [`LoadAware`] | retries by what a failure says about the load of the peer, and sheds load |
 //! | [`max_attempts`](StrategyExt::max_attempts), [`with_budget`](StrategyExt::with_budget), [`when`](StrategyExt::when) | any of them, narrowed |
 
 mod adaptive;
@@ -23,6 +23,7 @@ mod from_fn;
 mod gate;
 mod hint;
 mod info;
+mod load_aware;
 mod refusal;
 mod standard;
 mod token;
@@ -47,6 +48,7 @@ pub use gate::{
 pub use hint::RetryAfter;
 pub(crate) use info::Described;
 pub use info::StrategyInfo;
+pub use load_aware::{LoadAware, LoadState};
 pub use refusal::{BoxError, Cause, Refusal};
 pub use standard::{Standard, StandardBuilder};
 pub use token::{RetryToken, StrategyId};
@@ -54,7 +56,6 @@ pub use too_late::WhenTooLate;
 pub use with_budget::WithBudget;
 pub use worst_case::{Limits, WorstCase};
 
-use crate::brake::{Brake, WithBrake};
 use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::invalid_setting::InvalidSetting;
@@ -238,11 +239,6 @@ pub trait StrategyExt: RetryStrategy + Sized {
     /// Pays every retry from this budget too.
     fn with_budget(self, budget: Budget) -> WithBudget<Self> {
         WithBudget::new(self, budget)
-    }
-
-    /// Sheds first attempts while their peer is overloaded. See [`brake`](crate::brake).
-    fn with_brake(self, brake: Brake) -> WithBrake<Self> {
-        WithBrake::new(self, brake)
     }
 
     /// Retries only if the predicate returns true.

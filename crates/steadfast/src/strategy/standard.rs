@@ -106,17 +106,6 @@ impl Standard {
         Self::preset(4, &RULES, rules, budget)
     }
 
-    /// Creates a strategy that is safe for a fleet of any size: 4 attempts, delays up to
-    /// `min(100 ms × 2^i, 20 s)`, and a budget that the client's own traffic bounds
-    /// ([D53](crate::decisions#d53)). See [`Budget::of_traffic`].
-    ///
-    /// Add a [brake](crate::brake) for each peer, to protect it from first attempts too.
-    pub fn fleet() -> Self {
-        static RULES: Shared = Shared::new();
-        let rules = || Rules::new(SECOND / 10, SECOND / 10, RetryAfter::Floor);
-        Self::preset(4, &RULES, rules, Budget::of_traffic())
-    }
-
     /// Starts from the guidance's numbers.
     pub fn builder() -> StandardBuilder {
         Self::guidance().to_builder()

@@ -166,6 +166,11 @@ impl RetryToken {
         self
     }
 
+    /// Sets the delay where the token is.
+    pub(crate) fn set_delay(&mut self, delay: Duration) {
+        self.delay = nanos(delay);
+    }
+
     /// Rejects a token that another strategy issued.
     #[inline]
     pub fn check_issuer(&self, id: &StrategyId) -> Result<(), ForeignToken> {

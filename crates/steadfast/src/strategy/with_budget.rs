@@ -8,7 +8,7 @@ use super::{
     StrategyInfo, WorstCase,
 };
 use crate::budget::Budget;
-use crate::failure::{Failure, Stage};
+use crate::failure::Failure;
 use crate::request::Request;
 use crate::world::World;
 
@@ -17,26 +17,11 @@ use crate::world::World;
 pub struct WithBudget<S> {
     inner: S,
     budget: Budget,
-    free_unless_sent: bool,
 }
 
 impl<S: RetryStrategy> WithBudget<S> {
     pub(super) fn new(inner: S, budget: Budget) -> Self {
-        Self {
-            inner,
-            budget,
-            free_unless_sent: false,
-        }
-    }
-
-    /// Makes retries free if the attempt before was not sent. Only for a client in which
-    /// such a retry reaches no peer, because it waits for a connection that others dial.
-    #[must_use]
-    pub fn free_unless_sent(self) -> Self {
-        Self {
-            free_unless_sent: true,
-            ..self
-        }
+        Self { inner, budget }
     }
 
     /// The budget.
@@ -84,10 +69,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
-        let cost = match failure.stage {
-            Stage::NotSent if self.free_unless_sent => 0,
-            _ => self.budget.cost(failure),
-        };
+        let cost = self.budget.cost(failure);
         let refreshed = self
             .inner
             .refresh_retry_token(token, request, failure, world);
@@ -174,20 +156,12 @@ impl<S: RetryStrategy> StrategyInfo for WithBudget<S> {
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
         let (inner, budget) = (self.inner.info().fork(now)?, self.budget.fork(now));
-        Some(Box::new(WithBudget {
-            inner,
-            budget,
-            free_unless_sent: self.free_unless_sent,
-        }))
+        Some(Box::new(WithBudget { inner, budget }))
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.info().describe(f)?;
-        write!(f, ", with a {}", self.budget)?;
-        match self.free_unless_sent {
-            true => f.write_str("; free if nothing was sent"),
-            false => Ok(()),
-        }
+        write!(f, ", with a {}", self.budget)
     }
 }
 
@@ -222,37 +196,5 @@ impl Drop for Reserved {
         if self.cost > 0 {
             self.budget.take_back(self.cost);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::orchestrator::Step;
-    use crate::reason::{NOT_AVAILABLE, OPERATION_FAILED};
-    use crate::strategy::{BestEffort, StrategyExt};
-    use crate::testing::{begun, get};
-    use crate::world::VirtualWorld;
-
-    #[test]
-    fn retries_of_what_was_not_sent_can_be_free() {
-        let world = VirtualWorld::new();
-        let budget = Budget::builder().initial(5).build().expect("it is valid");
-        let strategy = BestEffort::default().with_budget(budget.clone());
-        let strategy = strategy.free_unless_sent();
-        let mut request = begun(&strategy, get(), &world);
-        for _ in 0..10 {
-            let unsent = Failure::not_sent(&NOT_AVAILABLE);
-            let step = request.handle_failure(unsent, &world);
-            let Step::Wait { delay, .. } = step else {
-                panic!("{step:?}");
-            };
-            world.advance(delay);
-            assert!(matches!(request.handle_waited(&world), Step::Attempt));
-        }
-        assert_eq!(budget.level(world.now()), 5);
-        let step = request.handle_failure(Failure::responded(&OPERATION_FAILED), &world);
-        assert!(matches!(step, Step::Wait { .. }), "{step:?}");
-        assert_eq!(budget.level(world.now()), 0);
     }
 }

@@ -132,7 +132,7 @@ impl fmt::Display for WorstCase {
             None => f.write_str(" (waiting without limit)")?,
         }
         match self.load {
-            None => f.write_str(", no budget"),
+            None => f.write_str(", the load of all retries has no fixed bound"),
             Some(Load {
                 burst,
                 per_success,

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use steadfast::brake::Brake;
 use steadfast::strategy::{Answer, Decision, Ending, ForeignToken, RetryToken};
 use steadfast::{
-    Backoff, BestEffort, Budget, Call, Failure, Request, RetryStrategy, Standard, StrategyExt,
-    VirtualWorld, World, retry,
+    Backoff, BestEffort, Budget, Call, Failure, LoadAware, Request, RetryStrategy, Standard,
+    StrategyExt, VirtualWorld, World, retry,
 };
 
 /// A budget of 500 with 50 in it, to which a success gives 1.
@@ -41,7 +40,7 @@ async fn every_budget_around_a_strategy_gets_its_refund() {
     assert_eq!(levels(), (53, 51));
     succeed(BestEffort::default().with_budget(outer.clone())).await;
     assert_eq!(levels(), (53, 52));
-    succeed(standard.clone().with_brake(Brake::new())).await;
+    succeed(LoadAware::new().around(standard.clone())).await;
     assert_eq!(levels(), (54, 52));
     let boxed: Box<dyn RetryStrategy> = Box::new(standard.with_budget(outer.clone()));
     succeed(&boxed).await;

@@ -156,9 +156,9 @@ impl BudgetModel {
             timeout,
             throttling,
         } = self.data.costs;
-        let cost = match (failure.throttling, failure.timeout) {
-            (true, _) => throttling,
-            (false, true) => timeout,
+        let cost = match (failure.timeout, failure.throttling) {
+            (true, _) => timeout,
+            (false, true) => throttling,
             (false, false) => normal,
         };
         assert!(

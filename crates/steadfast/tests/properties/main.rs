@@ -9,6 +9,7 @@ mod bounds;
 mod budgets;
 mod deadline;
 mod failures;
+mod reading;
 mod safety;
 mod scripts;
 mod simulation;

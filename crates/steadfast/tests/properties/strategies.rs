@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use steadfast::law::MaybeRule;
-use steadfast::strategy::RetryAfter;
-use steadfast::{Backoff, BestEffort, Budget, Jitter, RetryStrategy, Standard, StrategyExt};
+use steadfast::strategy::{RetryAfter, WhenLimited};
+use steadfast::{
+    Adaptive, Backoff, BestEffort, Budget, Jitter, LoadAware, RetryStrategy, Standard, StrategyExt,
+};
 
 use crate::budgets::{BudgetData, budgets};
 use crate::{durations, lengths};
@@ -27,6 +29,11 @@ enum Base {
         maybe: MaybeRule,
         data: BudgetData,
     },
+    LoadAware {
+        fleet: bool,
+        around: bool,
+    },
+    Adaptive,
 }
 
 #[derive(Clone, Debug)]
@@ -115,6 +122,20 @@ impl Base {
                     .expect("at least 1 attempt");
                 (Box::new(strategy), vec![(data, budget)])
             }
+            Base::LoadAware { fleet, around } => {
+                let strategy = match fleet {
+                    true => LoadAware::fleet(),
+                    false => LoadAware::new(),
+                };
+                match around {
+                    true => (Box::new(strategy.around(BestEffort::default())), Vec::new()),
+                    false => (Box::new(strategy), Vec::new()),
+                }
+            }
+            Base::Adaptive => {
+                let strategy = Adaptive::new(Standard::guidance(), WhenLimited::Wait);
+                (Box::new(strategy), Vec::new())
+            }
         }
     }
 }
@@ -147,6 +168,15 @@ pub(crate) fn strategies() -> BoxedStrategy<StrategyData> {
         .boxed()
 }
 
+/// The same, and a strategy that limits the rate of attempts.
+pub(crate) fn all_strategies() -> BoxedStrategy<StrategyData> {
+    let adaptive = StrategyData {
+        base: Base::Adaptive,
+        around: Vec::new(),
+    };
+    prop_oneof![6 => strategies(), 1 => Just(adaptive)].boxed()
+}
+
 /// Policies of which every retry is paid for.
 pub(crate) fn strategies_with_budgets() -> BoxedStrategy<StrategyData> {
     (strategies(), budgets())
@@ -173,7 +203,9 @@ fn bases() -> BoxedStrategy<Base> {
             data,
         },
     );
-    prop_oneof![best_effort, standard].boxed()
+    let load_aware = (any::<bool>(), any::<bool>())
+        .prop_map(|(fleet, around)| Base::LoadAware { fleet, around });
+    prop_oneof![2 => best_effort, 2 => standard, 1 => load_aware].boxed()
 }
 
 fn arounds() -> BoxedStrategy<Around> {

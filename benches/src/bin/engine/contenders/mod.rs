@@ -29,7 +29,7 @@ pub(crate) const BEST_EFFORT: &str = "steadfast, best effort";
 pub(crate) const STANDARD: &str = "steadfast, standard";
 pub(crate) const STANDARD_DYN: &str = "steadfast, standard as &dyn";
 pub(crate) const STANDARD_DEADLINE: &str = "steadfast, standard with a deadline";
-pub(crate) const FLEET: &str = "steadfast, fleet with a brake";
+pub(crate) const LOAD_AWARE: &str = "steadfast, load-aware";
 pub(crate) const TOWER: &str = "tower, retry with its budget";
 pub(crate) const SMITHY: &str = "smithy, its strategy alone";
 

@@ -1,13 +1,13 @@
 //! The engine, by the call site that its users write.
 
 use std::time::Duration;
-use steadfast::brake::Brake;
-use steadfast::budget::Costs;
 use steadfast::classify::RetryInfo;
 use steadfast::failure::Safety;
-use steadfast::{Backoff, BestEffort, Budget, Jitter, RetryStrategy, Standard, StrategyExt, retry};
+use steadfast::{Backoff, BestEffort, Jitter, LoadAware, RetryStrategy, Standard, retry};
 
-use super::{BEST_EFFORT, Contender, FLEET, STANDARD, STANDARD_DEADLINE, STANDARD_DYN, TIMEOUT};
+use super::{
+    BEST_EFFORT, Contender, LOAD_AWARE, STANDARD, STANDARD_DEADLINE, STANDARD_DYN, TIMEOUT,
+};
 use crate::operation::{Peer, Unavailable, ask, drive, repeat};
 
 pub(super) fn all() -> [Contender; 5] {
@@ -16,7 +16,7 @@ pub(super) fn all() -> [Contender; 5] {
         standard(),
         standard_as_dyn(),
         standard_with_deadline(),
-        fleet(),
+        load_aware(),
     ]
 }
 
@@ -35,18 +35,14 @@ fn standard() -> Contender {
     .sharing_a_budget()
 }
 
-/// With a budget that traffic bounds, and a brake. Its retries are cheap, so that a
-/// client whose every request fails once can pay for them.
-fn fleet() -> Contender {
-    let budget = Budget::of_traffic().to_builder();
-    let budget = budget.costs(Costs::new(1, 1, 1)).build();
-    let builder = strategy().to_builder().budget(budget.expect("valid costs"));
-    let strategy = builder
-        .build()
-        .expect("valid settings")
-        .with_brake(Brake::new());
-    Contender::new(FLEET, move |failures, calls| {
-        under(&strategy, failures, calls);
+/// Aware of the load of its peer. Its own delays are too long for retries, and a retry that
+/// succeeds is free.
+fn load_aware() -> Contender {
+    let own = LoadAware::new();
+    let around = LoadAware::new().around(strategy());
+    Contender::new(LOAD_AWARE, move |failures, calls| match failures {
+        0 => under(&own, failures, calls),
+        _ => under(&around, failures, calls),
     })
     .sharing_a_budget()
 }

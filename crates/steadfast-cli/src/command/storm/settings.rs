@@ -11,7 +11,7 @@ use super::calibrate::calibrate;
 use crate::duration;
 
 /// The policies of a comparison without flags: one of each kind.
-const DEFAULT: [&str; 10] = [
+const DEFAULT: [&str; 11] = [
     "no-retry",
     "immediate",
     "full-jitter",
@@ -21,6 +21,7 @@ const DEFAULT: [&str; 10] = [
     "guidance",
     "aws-2.1",
     "adaptive",
+    "load-aware",
     "fleet",
 ];
 

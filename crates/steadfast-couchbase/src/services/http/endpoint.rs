@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use steadfast::brake::Brake;
+use steadfast::LoadAware;
 use steadfast::breaker::{CircuitBreaker, CircuitBreakers};
 use steadfast_wire::config::{ClusterConfig, Service};
 
@@ -105,25 +105,24 @@ impl EndpointBreakers {
     }
 }
 
-/// The brakes of all endpoints.
+/// The strategies of all endpoints of a client that is of a fleet.
 #[derive(Default)]
-pub(crate) struct EndpointBrakes(Mutex<HashMap<Arc<str>, Brake>>);
+pub(crate) struct EndpointStrategies(Mutex<HashMap<Arc<str>, LoadAware>>);
 
 /// More endpoints than a cluster has. Those that have left it are forgotten then.
 const MANY_ENDPOINTS: usize = 1024;
 
-impl EndpointBrakes {
-    /// Returns the brake of an endpoint. It learns the timeout of requests, because each
-    /// service has its own.
-    pub(super) fn get(&self, endpoint: &Endpoint) -> Brake {
-        let mut brakes = self.0.lock();
-        if brakes.len() >= MANY_ENDPOINTS && !brakes.contains_key(&endpoint.authority) {
-            brakes.clear();
+impl EndpointStrategies {
+    /// Returns the strategy of an endpoint.
+    pub(super) fn get(&self, of_client: &LoadAware, endpoint: &Endpoint) -> LoadAware {
+        let mut known = self.0.lock();
+        if known.len() >= MANY_ENDPOINTS && !known.contains_key(&endpoint.authority) {
+            known.clear();
         }
         let authority = &endpoint.authority;
-        let brake = brakes.entry(authority.clone());
-        let new = || Brake::new().for_peer(authority.clone());
-        brake.or_insert_with(new).clone()
+        let known = known.entry(authority.clone());
+        let new = || of_client.for_peer(authority.clone());
+        known.or_insert_with(new).clone()
     }
 }
 

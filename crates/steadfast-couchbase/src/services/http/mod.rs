@@ -23,7 +23,7 @@ mod pool;
 mod response;
 
 pub(crate) use client::{Connector, HttpRequest};
-pub(crate) use endpoint::{Endpoint, EndpointBrakes, EndpointBreakers, RoundRobin};
+pub(crate) use endpoint::{Endpoint, EndpointBreakers, EndpointStrategies, RoundRobin};
 pub(crate) use operation::{HttpOperation, HttpSender, mask_credentials, run};
 pub(crate) use pool::EndpointPools;
 pub(crate) use response::{

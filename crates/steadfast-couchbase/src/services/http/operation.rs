@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use hyper::header::{AUTHORIZATION, RETRY_AFTER, USER_AGENT};
 use hyper::{Request, Uri};
-use steadfast::brake::Brake;
 use steadfast::breaker::{BreakerPermit, CircuitBreaker, Signal};
 use steadfast::reason::TIMEOUT;
 use steadfast::report::Report;
-use steadfast::{Call, Failure, RetryStrategy, Stage, StrategyExt};
+use steadfast::{Call, Failure, LoadAware, RetryStrategy, Stage};
 use steadfast_wire::config::Service;
 use tokio::sync::watch;
 
@@ -111,15 +110,11 @@ pub(crate) async fn run<O: HttpOperation>(
         Some(strategy) => &**strategy,
         None => &*client.core.strategy,
     };
-    // Boxed, so that an operation without a brake stays small.
-    let braked;
-    let strategy = match sender.brake() {
-        Some(brake) => {
-            braked = Box::new(strategy.with_brake(brake));
-            &*braked
-        }
-        None => strategy,
+    let load_aware = match (sender.load_aware(), &options.strategy) {
+        (Some(of_endpoint), Some(own)) => Some(of_endpoint.around(own.clone())),
+        (of_endpoint, _) => of_endpoint,
     };
+    let strategy = load_aware.as_ref().map_or(strategy, |it| it);
     let mut running = Running {
         operation,
         sender,
@@ -311,15 +306,15 @@ impl HttpSender {
         Ok(HttpResponse { status, body })
     }
 
-    /// Chooses the node of the first attempt and returns its brake, if the client sheds.
-    fn brake(&mut self) -> Option<Brake> {
-        if !self.client.core.options.fleet {
-            return None;
-        }
+    /// Chooses the node of the first attempt and returns its strategy, if the client is of a
+    /// fleet.
+    fn load_aware(&mut self) -> Option<LoadAware> {
+        let core = self.client.core.clone();
+        let of_client = core.load_aware.as_ref()?;
         let first = self.pick().ok()?;
-        let brake = self.client.core.services.brakes.get(&first);
+        let of_endpoint = core.services.load_aware.get(of_client, &first);
         self.first = Some(first);
-        Some(brake)
+        Some(of_endpoint)
     }
 
     fn pick(&mut self) -> Result<Endpoint, Tried> {

@@ -57,27 +57,17 @@ fn a_full_budget_does_not_ask_for_the_cost_of_the_last_retry() {
     assert_eq!(timed.level(world.now()), timed.capacity() - 4);
     world.advance(Duration::from_secs(4));
     assert_eq!(timed.level(world.now()), timed.capacity());
+    timed.pay(0, &world).expect("it is free");
     timed.refund(|| unreachable!("time has filled it"));
 }
 
 #[test]
-fn a_retry_might_be_paid_if_the_level_covers_it_or_is_a_chance() {
+fn a_retry_might_be_paid_if_the_level_covers_it() {
     let world = VirtualWorld::new();
     let now = world.now();
     let budget = low(Refund::Fixed(1), &world);
     assert!(budget.might_pay(50, now));
     assert!(!budget.might_pay(51, now));
-
-    let of_traffic = |initial| {
-        let budget = Budget::of_traffic().to_builder().initial(initial);
-        budget.build().expect("the settings are valid")
-    };
-    assert!(!of_traffic(0).might_pay(100, now));
-    assert!(
-        of_traffic(0).might_pay(0, now),
-        "a free retry needs no level"
-    );
-    assert!(of_traffic(1).might_pay(100, now), "a chance of a hundredth");
 }
 
 #[test]
@@ -86,16 +76,6 @@ fn a_timeout_that_is_also_throttling_costs_the_price_of_a_timeout() {
     let budget = Budget::builder().costs(costs).build().expect("it is valid");
     let failure = Failure::in_flight(&crate::reason::TIMEOUT).timed_out();
     assert_eq!(budget.cost(&failure.throttling()), 20);
-}
-
-#[test]
-fn a_budget_of_traffic_begins_with_what_a_success_at_the_first_try_earns() {
-    let now = crate::world::any_instant();
-    for refund in [Refund::Fixed(7), Refund::LastCostOr(7)] {
-        let budget = Budget::of_traffic().to_builder().refund(refund);
-        let budget = budget.build().expect("the settings are valid");
-        assert_eq!(budget.level(now), 7, "{refund:?}");
-    }
 }
 
 #[test]
@@ -130,6 +110,28 @@ fn time_refills_a_budget_from_the_first_time_it_is_used() {
     assert_eq!(budget.pay(461, &world), Err(460));
 }
 
+/// A look before the first payment, or at another time, changes nothing.
+#[test]
+fn looking_at_a_level_changes_nothing() {
+    let levels = |look: bool| {
+        let world = VirtualWorld::new();
+        let budget = Budget::builder()
+            .refill(1, Duration::from_secs(1))
+            .initial(5);
+        let budget = budget.build().expect("the settings are valid");
+        if look {
+            budget.level(world.now());
+            budget.level(world.now() + Duration::from_secs(9));
+        }
+        world.advance(Duration::from_secs(60));
+        let paid = [5, 5].map(|cost| budget.pay(cost, &world).is_ok());
+        world.advance(Duration::from_secs(5));
+        (paid, budget.pay(5, &world))
+    };
+    assert_eq!(levels(true), levels(false));
+    assert_eq!(levels(false), ([true, false], Ok(())));
+}
+
 #[test]
 fn a_budget_describes_its_settings() {
     let timed = Budget::builder().refill(1, Duration::from_secs(2));
@@ -139,17 +141,8 @@ fn a_budget_describes_its_settings() {
         "budget of 500, a retry costs 5 (timeout 10, throttling 5), a success gives back 1, \
          and one token refills every 2s"
     );
-    assert_eq!(
-        Budget::of_traffic().to_string(),
-        "budget of 1000, a retry costs 100 (timeout 1000, throttling 100), a success gives \
-         back what its last retry cost, or 10, at most what the successes of 30s earn"
-    );
     let shown = format!("{timed:?}");
-    for part in [
-        "capacity: 500",
-        "refill_one_every: Some(2s)",
-        "traffic_window: None",
-    ] {
+    for part in ["capacity: 500", "refill_one_every: Some(2s)"] {
         assert!(shown.contains(part), "{shown}");
     }
 }

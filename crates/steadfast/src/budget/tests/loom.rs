@@ -8,14 +8,11 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use loom::sync::Arc;
 use loom::thread;
 
 use crate::budget::level::{Earned, Timed};
-use crate::budget::of_traffic::OfTraffic;
-use crate::world::{Roll, VirtualWorld, World};
 
 const CAPACITY: u32 = 10;
 const SECOND: u64 = 1_000_000_000;
@@ -76,29 +73,6 @@ fn threads_that_disagree_on_the_time_are_granted_no_more_than_the_latest_time_al
         // Three tokens by the end of the second: one payment, whoever makes it.
         assert_eq!(paid, 2);
         assert_eq!(level.get(SECOND), 1);
-    });
-}
-
-#[test]
-fn what_a_success_earns_under_a_bound_of_traffic_is_paid_once() {
-    loom::model(|| {
-        let world = std::sync::Arc::new(VirtualWorld::new().rolling(Roll::from_bits(u64::MAX)));
-        let level = Arc::new(OfTraffic::new(10, 100, Duration::from_secs(30), 0));
-        assert_eq!(level.level(world.now()), 0);
-        let threads = [true, false].map(|earns| {
-            let (level, world) = (Arc::clone(&level), std::sync::Arc::clone(&world));
-            thread::spawn(move || {
-                if earns {
-                    level.earn();
-                }
-                level.take(10, &*world).is_ok()
-            })
-        });
-        let paid: u32 = threads
-            .into_iter()
-            .map(|one| 10 * u32::from(joined(one)))
-            .sum();
-        assert_eq!(paid + level.level(world.now()), 10);
     });
 }
 

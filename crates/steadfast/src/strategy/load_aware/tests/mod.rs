@@ -1,0 +1,2 @@
+mod retries;
+mod shedding;
