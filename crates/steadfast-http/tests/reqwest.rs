@@ -18,7 +18,7 @@ use crate::integration::{RetryMiddleware, SendWithRetry};
 use common::clients::{Limited, MiddlewareClient, ReqwestClient, answered};
 use common::promises::quick;
 use common::server::{Server, answer, with};
-use common::{Client, RowClient, TestOutcome, get, post, promises, rows};
+use common::{Client, RowClient, TestOutcome, fresh, get, post, promises, rows};
 use http::Extensions;
 use reqwest::{Request, Response};
 use reqwest_middleware::{ClientBuilder, Middleware, Next};
@@ -44,6 +44,11 @@ async fn the_token_bucket_is_right_row_by_row_with_a_time_limit() {
 #[tokio::test]
 async fn what_every_integration_promises_holds_without_middleware() {
     promises::hold::<ReqwestClient>().await;
+}
+
+#[tokio::test]
+async fn the_first_request_of_a_new_default_client_survives_a_fault() {
+    fresh::hold::<ReqwestClient>().await;
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use steadfast_http::reqwest as integration;
 use common::clients::{Body, Limited, TowerClient, ended, request};
 use common::promises::quick;
 use common::server::{Server, ServerAction, answer, closed_port};
-use common::{Client, RowClient, TestOutcome, get, post, promises, rows};
+use common::{Client, RowClient, TestOutcome, fresh, get, post, promises, rows};
 use http::{Request, Response};
 use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
@@ -45,6 +45,11 @@ async fn the_token_bucket_is_right_row_by_row_with_a_time_limit() {
 #[tokio::test]
 async fn what_every_integration_promises_holds() {
     promises::hold::<TowerClient>().await;
+}
+
+#[tokio::test]
+async fn the_first_request_of_a_new_default_client_survives_a_fault() {
+    fresh::hold::<TowerClient>().await;
 }
 
 /// Bytes that must be copied have the limit of streams.

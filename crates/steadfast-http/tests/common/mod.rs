@@ -5,10 +5,12 @@
     unreachable_pub,
     clippy::unwrap_used,
     clippy::disallowed_methods,
+    clippy::print_stdout,
     reason = "each test binary uses its part of this, and tests may panic and read the clock"
 )]
 
 pub mod clients;
+pub mod fresh;
 pub mod promises;
 pub mod rows;
 pub mod server;

@@ -78,6 +78,18 @@ impl Server {
         script: impl IntoIterator<Item = ServerAction>,
     ) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
+        Self::start_script_on(listener, script)
+    }
+
+    /// Starts on a socket that listens already, without a script.
+    pub fn start_on(listener: TcpListener) -> Self {
+        Self::start_script_on(listener, [])
+    }
+
+    fn start_script_on(
+        listener: TcpListener,
+        script: impl IntoIterator<Item = ServerAction>,
+    ) -> Self {
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::new(Shared {
