@@ -41,6 +41,8 @@ def exists(command: list[str]) -> bool:
             arguments = options if "--" in options else [*options, "--"]
             return run(["cargo", "run", "--quiet", *arguments, "--help"])
         case ["steadfast", *rest]:
+            # What follows is the command of another program.
+            rest = rest[: rest.index("--")] if "--" in rest else rest
             return run(["cargo", "run", "--quiet", "--bin", "steadfast", "--", *rest, "--help"])
     return False
 

@@ -133,7 +133,7 @@ impl fmt::Display for Times {
             Self::Once => "once",
             Self::Thrice => "3 times",
             Self::Always => "always",
-            Self::Fleet => "always, 8 commands at once",
+            Self::Fleet => "always, for 8 at once",
         })
     }
 }

@@ -146,13 +146,10 @@ pub(super) fn early_end(case: &AuditCase, run: &CaseRun) -> Option<String> {
     if !survivable || !case.is_safe_to_retry() || run.arrivals.iter().any(|one| !one.failed) {
         return None;
     }
-    let end = run.ends.first()?;
+    let after = run.ends.first().map(|end| show(end.after))?;
     Some(match case.fault.action {
-        Action::Refuse => format!(
-            "no attempt after connections were accepted ({end}, after {})",
-            show(end.after)
-        ),
-        _ => format!("one retry would have been safe, and would have succeeded ({end})"),
+        Action::Refuse => format!("gave up after {after}, before connections were accepted"),
+        _ => "not sent again; a retry is safe, and would have succeeded".to_owned(),
     })
 }
 

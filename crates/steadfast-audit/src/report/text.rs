@@ -8,7 +8,7 @@ use crate::judge::Rating;
 /// How many cases of a rating are shown, unless all are.
 const SHOWN: usize = 12;
 /// The columns before the reason.
-const COLUMNS: [usize; 4] = [9, 44, 26, 8];
+const COLUMNS: [usize; 4] = [8, 48, 25, 8];
 
 impl Display for AuditReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -74,7 +74,7 @@ impl AuditReport {
         vec![
             format!("{question} YES."),
             format!(
-                "In {} cases a {} was sent again although it may have been applied. For example:",
+                "In {} of {critical} cases a {} was sent again although it may have been applied. For example:",
                 unsafe_cases().count(),
                 kinds.join(" or ")
             ),

@@ -82,7 +82,8 @@ pub(super) fn parse(head: &[u8]) -> io::Result<RequestStart> {
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         let value = value.trim();
         match &*name.to_ascii_lowercase() {
-            "idempotency-key" => start.key = Some(value.to_owned()),
+            // An empty header names no request.
+            "idempotency-key" if !value.is_empty() => start.key = Some(value.to_owned()),
             "transfer-encoding" => start.length = BodyLength::Chunks,
             "content-length" => {
                 let length = value
@@ -150,6 +151,12 @@ fn invalid(problem: &'static str) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_key_is_no_key() {
+        let start = parse(b"POST / HTTP/1.1\r\nIdempotency-Key: \r\n\r\n").unwrap();
+        assert_eq!(start.key, None);
+    }
 
     #[tokio::test]
     async fn a_request_with_chunks_is_read_to_its_end() {

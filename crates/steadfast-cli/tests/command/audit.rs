@@ -46,7 +46,7 @@ fn a_report_says_what_was_not_seen() {
         "such as a payment? NOT KNOWN",
         "gives up early     1 cases",
         "POST: the command sent GET",
-        "GET       request read, connection closed, once",
+        "GET      request read, connection closed, once",
         "exit 101",
     ] {
         assert!(
