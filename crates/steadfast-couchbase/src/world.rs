@@ -36,3 +36,11 @@ pub(crate) fn now() -> Instant {
 pub(crate) fn deadline_after(timeout: Duration) -> Option<Instant> {
     now().checked_add(timeout)
 }
+
+/// Completes with the future, or with nothing at the deadline. Cancel-safe if the future is.
+pub(crate) async fn before<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Output> {
+    match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline.into(), future).await.ok(),
+        None => Some(future.await),
+    }
+}

@@ -1,9 +1,13 @@
 //! Checks whether a document exists.
+//!
+//! The client asks for the document's virtual attribute, by a lookup. The metadata request
+//! that other SDKs send is a barrier: it waits for all operations before it on its connection,
+//! and holds back all after it (decision D42 in docs/decisions.md).
 
 use steadfast_wire::Status;
-use steadfast_wire::extras::DocumentMeta;
 
 use super::Collection;
+use super::lookup_in::{LookupInSpec, Paths};
 use super::options::operation;
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
@@ -11,7 +15,7 @@ use crate::kv::request::{KvRequest, KvResponse};
 
 operation! {
     /// Checks whether a document exists; see [`Collection::exists`].
-    Exists {} => ExistsResult
+    Exists { paths: Result<Paths> } => ExistsResult, run
 }
 
 /// Whether a document exists.
@@ -33,26 +37,34 @@ impl Collection {
     /// # }
     /// ```
     pub fn exists<'a>(&'a self, id: &'a str) -> Exists<'a> {
-        let request = KvRequest::new(self, KvOperation::Exists, id);
-        Exists { request }
+        let mut request = KvRequest::new(self, KvOperation::Exists, id);
+        let paths = Paths::encode(&mut request, &[LookupInSpec::exists("$document").xattr()]);
+        Exists { request, paths }
+    }
+}
+
+impl Exists<'_> {
+    /// Cancel-safe: dropping the future abandons the lookup.
+    async fn run(self) -> Result<ExistsResult> {
+        self.paths?;
+        let read = self
+            .request
+            .execute_and_read(|response| Ok(ExistsResult::read(&response)));
+        read.await
     }
 }
 
 impl ExistsResult {
-    fn read(response: KvResponse<'_>) -> Result<Self> {
-        let frame = &response.frame;
-        if frame.status() == Status::KeyNotFound {
-            return Ok(Self {
-                exists: false,
-                cas: 0,
-            });
-        }
-        // A deleted document still has metadata for a while.
-        let meta = DocumentMeta::decode(frame.extras());
-        let meta = meta.map_err(|error| response.unreadable(error))?;
-        let exists = !meta.deleted;
-        let cas = if exists { frame.header().cas } else { 0 };
-        Ok(Self { exists, cas })
+    fn read(response: &KvResponse<'_>) -> Self {
+        let (exists, cas) = match response.frame.status() {
+            Status::KeyNotFound
+            | Status::SubdocSuccessDeleted
+            | Status::SubdocMultiPathFailureDeleted => (false, 0),
+            // Only a document that exists is locked. Servers before 8.0 say no more of it.
+            Status::Locked => (true, 0),
+            _ => (true, response.frame.header().cas),
+        };
+        Self { exists, cas }
     }
 
     /// Whether the document exists.
@@ -60,7 +72,8 @@ impl ExistsResult {
         self.exists
     }
 
-    /// The document's version; 0 if it does not exist.
+    /// The document's version; 0 if it does not exist, or if it is locked and the server does
+    /// not say (before 8.0).
     pub fn cas(&self) -> u64 {
         self.cas
     }

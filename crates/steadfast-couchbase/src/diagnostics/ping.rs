@@ -21,7 +21,7 @@ use crate::observe::Dispatch;
 use crate::reason::{SOCKET_CLOSED_WHILE_IN_FLIGHT, SOCKET_NOT_AVAILABLE, UNKNOWN};
 use crate::services;
 use crate::topology::{BucketCore, Node};
-use crate::world::now;
+use crate::world::{before, now};
 
 /// The results of pinging all endpoints.
 #[derive(Debug, Serialize)]
@@ -57,7 +57,7 @@ impl PingReport {
 }
 
 impl Cluster {
-    /// Pings every node of every open bucket, and every HTTP service of the cluster.
+    /// Pings every node of every open bucket over a connection of its own, and every HTTP service of the cluster.
     /// Pings of nodes are retried as the client's strategy decides; those of services
     /// are sent once.
     ///
@@ -135,8 +135,8 @@ async fn ping_node(bucket: Arc<BucketCore>, node: Arc<Node>) -> PingResult {
 }
 
 struct Ping<'a> {
-    bucket: &'a BucketCore,
-    node: &'a Node,
+    bucket: &'a Arc<BucketCore>,
+    node: &'a Arc<Node>,
     /// The status of a response that is not a success.
     status: Option<Status>,
 }
@@ -176,11 +176,16 @@ impl Attempts for Ping<'_> {
         if self.bucket.core.is_closed() {
             return Err(Tried::Closed(Failure::not_sent(&UNKNOWN)));
         }
-        let Some(connection) = self.node.connection(0) else {
+        if self.node.connection(0).is_none() {
             return match self.bucket.core.terminals.for_bucket(&self.bucket.name) {
                 Some(rejected) => Err(Tried::Failed(rejected.failure(), kind)),
                 None => unavailable("no connection to the node"),
             };
+        }
+        // Not over a connection with operations, where a ping would be a barrier (D56).
+        let connection = self.node.tracking_connection(self.bucket);
+        let Some(Ok(connection)) = before(deadline, connection).await else {
+            return unavailable("no connection for pings to the node");
         };
         let opcode = KvOperation::Noop.opcode();
         let begun = now();

@@ -124,6 +124,8 @@ fn known(operation: KvOperation, with_cas: bool, status: Status) -> Option<Meani
         (Status::UnknownCollection, _) => Some(Disposition::DropCollectionId.into()),
         // Another client holds the lock: to the user, the CAS is wrong (D12).
         (Status::Locked, Op::Unlock) => is(ErrorKind::CasMismatch),
+        // Only a document that exists is locked.
+        (Status::Locked, Op::Exists) => Some(Disposition::Done.into()),
         (Status::Locked, _) => retry(&KV_LOCKED, ErrorKind::DocumentLocked),
         (Status::TemporaryFailure, _) => Some(Disposition::Throttled.into()),
         (Status::SyncWriteInProgress, _) => retry(
@@ -179,7 +181,7 @@ fn known(operation: KvOperation, with_cas: bool, status: Status) -> Option<Meani
             Status::SubdocMultiPathFailure
             | Status::SubdocMultiPathFailureDeleted
             | Status::SubdocSuccessDeleted,
-            Op::LookupIn | Op::GetWithExpiry,
+            Op::LookupIn | Op::GetWithExpiry | Op::Exists,
         )
         | (Status::SubdocSuccessDeleted, Op::MutateIn) => Some(Disposition::Done.into()),
         (Status::SubdocMultiPathFailure | Status::SubdocMultiPathFailureDeleted, Op::MutateIn) => {

@@ -30,7 +30,7 @@ macro_rules! operations {
             }
 
             /// Whether it is idempotent: it is on the list of RFC 0049, "Idempotent
-            /// Operation List", or is `exists`, which only reads.
+            /// Operation List".
             pub const fn is_idempotent(self) -> bool {
                 match self {
                     $(Self::$variant => operations!(@is $idempotence),)*
@@ -66,9 +66,8 @@ operations! {
     Unlock = "unlock", UnlockKey, once, reads;
     /// Sets a document's expiry.
     Touch = "touch", Touch, once, reads;
-    /// Checks whether a document exists, by its metadata. The list has observes
-    /// instead, which not every server knows (decision D42 in docs/decisions.md).
-    Exists = "exists", GetMeta, idempotent, reads;
+    /// Checks whether a document exists, by a lookup (decision D42 in docs/decisions.md).
+    Exists = "exists", SubdocMultiLookup, idempotent, reads;
     /// Writes a document that must not exist.
     Insert = "insert", Add, once, writes;
     /// Writes a document.

@@ -11,6 +11,7 @@ use steadfast_wire::config::{
 use steadfast_wire::{Frame, ServerOpcode};
 use tokio::sync::Notify;
 
+use super::tracking::TrackedAt;
 use super::{
     Address, Node, Opened, Routes, WaitCondition, WaitQueue, host_part, parse_config, track,
 };
@@ -28,6 +29,9 @@ pub(crate) struct BucketCore {
     pub(crate) waiting: Arc<WaitQueue>,
     /// Notified when there is probably a newer config.
     pub(crate) config_wanted: Notify,
+    pub(super) tracked_at: TrackedAt,
+    /// The newest config that a node has announced.
+    announced: Mutex<Option<ConfigVersion>>,
     pub(crate) collections: CollectionIds,
     /// `None` until the bucket is open.
     pub(crate) routes: ArcSwapOption<Routes>,
@@ -46,6 +50,8 @@ impl BucketCore {
             name,
             waiting: Arc::default(),
             config_wanted: Notify::new(),
+            tracked_at: TrackedAt::default(),
+            announced: Mutex::default(),
             collections: CollectionIds::default(),
             routes: ArcSwapOption::empty(),
             rejected: Mutex::default(),
@@ -58,6 +64,15 @@ impl BucketCore {
 
     pub(crate) fn version(&self) -> Option<ConfigVersion> {
         self.routes.load().as_ref().map(|routes| routes.version())
+    }
+
+    /// Returns whether a node has announced a newer config than the known one.
+    pub(super) fn awaits_announced(&self) -> bool {
+        let announced = *self.announced.lock();
+        announced.is_some_and(|announced| {
+            let known = self.version();
+            known.is_none_or(|known| announced.supersedes(known))
+        })
     }
 
     /// Applies a config if it is newer. `first` is the connection that brought it,
@@ -312,6 +327,7 @@ impl Events for BucketEvents {
                     .version()
                     .is_none_or(|known| notification.version.version().supersedes(known))
                 {
+                    *bucket.announced.lock() = Some(notification.version.version());
                     bucket.config_wanted.notify_one();
                 }
             }

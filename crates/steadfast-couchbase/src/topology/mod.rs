@@ -25,6 +25,7 @@ mod seed_dials;
 mod staggered;
 mod terminal;
 mod track;
+mod tracking;
 mod wait_queue;
 
 pub(crate) use address::{Address, host_part, write_host};

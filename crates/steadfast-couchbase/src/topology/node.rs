@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::bucket::BucketEvents;
 use super::redial::{Redialer, end_of_connection};
+use super::tracking::TrackingConnection;
 use super::{Address, BucketCore, NodeId, Opened, dial};
 use crate::kv::connection::{CloseReason, Connection, Events, Task};
 use crate::kv::handshake::Rejected;
@@ -30,9 +31,10 @@ pub(crate) struct Node {
     /// not of a fleet.
     pub(crate) load_aware: Option<Arc<LoadAware>>,
     connections: Box<[ArcSwapOption<Connection>]>,
+    pub(super) tracking: TrackingConnection,
     /// The reason for having no connection, if known.
     rejected: Mutex<Option<Rejected>>,
-    retired: CancellationToken,
+    pub(super) retired: CancellationToken,
 }
 
 impl Node {
@@ -58,6 +60,7 @@ impl Node {
                 CircuitBreaker::new(options.settings()).expect("validated when the client was made")
             }),
             connections: connections.collect(),
+            tracking: TrackingConnection::default(),
             rejected: Mutex::new(None),
             retired: bucket.core.closed.child_token(),
         });
@@ -84,6 +87,7 @@ impl Node {
             breaker: None,
             load_aware: None,
             connections: Box::new([ArcSwapOption::empty()]),
+            tracking: TrackingConnection::default(),
             rejected: Mutex::new(None),
             retired: CancellationToken::new(),
         })
@@ -238,7 +242,7 @@ async fn connect_and_run(
 /// and when the client is closed it is closed.
 ///
 /// Cancel-safe: dropping the future closes the connection.
-async fn run<E: Events>(
+pub(super) async fn run<E: Events>(
     task: Task<E>,
     connection: Arc<Connection>,
     node: Arc<Node>,
@@ -265,14 +269,14 @@ async fn run<E: Events>(
 
 /// A connection whose task exists but does not run yet. Requests may be submitted to
 /// it: they end when the task is dropped.
-struct UnstartedConnection {
-    connection: Arc<Connection>,
-    task: Task<BucketEvents>,
-    config: Option<ClusterConfig>,
+pub(super) struct UnstartedConnection {
+    pub(super) connection: Arc<Connection>,
+    pub(super) task: Task<BucketEvents>,
+    pub(super) config: Option<ClusterConfig>,
 }
 
 impl UnstartedConnection {
-    fn new(opened: Opened, bucket: &BucketCore) -> Self {
+    pub(super) fn new(opened: Opened, bucket: &BucketCore) -> Self {
         let Opened {
             connection,
             io,

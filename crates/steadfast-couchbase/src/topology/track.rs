@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::redial::{Redialer, end_of_connection};
 use super::seed_dials::SeedDials;
 use super::staggered::StaggeredQueries;
-use super::{Address, BucketCore, Opened, dial, host_part, parse_config};
+use super::{Address, BucketCore, Node, Opened, dial, host_part, parse_config};
 use crate::client::Core;
 use crate::kv::connection::{Admission, Connection, Events, Task};
 use crate::kv::handshake::{Reached, Rejected};
@@ -127,6 +127,9 @@ async fn config_due(bucket: &BucketCore) {
         } else {
             options.config_poll_interval
         };
+        if !connections.is_empty() && !bucket.tracked_at.is_up() {
+            return;
+        }
         tokio::select! {
             () = bucket.config_wanted.notified() => return,
             () = tokio::time::sleep(interval) => {
@@ -151,17 +154,23 @@ fn connections(bucket: &BucketCore) -> Vec<Arc<Connection>> {
     nodes.filter_map(|node| node.connection(0)).collect()
 }
 
-/// Queries nodes until one returns a newer config. Without any connection it looks for
-/// other nodes. Cancel-safe: outstanding queries continue.
+/// Queries nodes until one returns a newer config. If nodes announce newer configs and none
+/// is announced, the first response is enough. Without any connection it looks for other
+/// nodes. Cancel-safe: outstanding queries continue.
 async fn refresh(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Arc<str>>) {
-    let mut connections = connections(bucket);
-    if connections.is_empty() {
+    let routes = bucket.routes.load_full();
+    let nodes = routes.iter().flat_map(|routes| routes.nodes());
+    let mut nodes: Vec<Arc<Node>> = nodes.cloned().collect();
+    nodes.retain(|node| node.connection(0).is_some());
+    if nodes.is_empty() {
         return find_others(bucket, queries).await;
     }
-    fastrand::shuffle(&mut connections);
-    let asked = connections.into_iter().map(|connection| {
-        let peer = connection.peer.clone();
-        (peer, knows_newer(bucket.clone(), connection))
+    fastrand::shuffle(&mut nodes);
+    // A node that is tracked anyway costs no dial.
+    nodes.sort_by_key(|node| node.tracking.get().is_none());
+    let asked = nodes.into_iter().map(|node| {
+        let label = node.label.clone();
+        (label, ask(bucket.clone(), node))
     });
     queries.query(asked).await;
 }
@@ -199,16 +208,38 @@ async fn find_others(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Ar
     queries.query(dialled).await;
 }
 
-/// Fetches a node's config and applies it. Returns whether it was newer. Cancel-safe.
-async fn knows_newer(bucket: Arc<BucketCore>, connection: Arc<Connection>) -> bool {
-    match fetch(&connection, true, bucket.version()).await {
-        Ok(answer) if !answer.value().is_empty() => {
-            bucket.apply_config_from(&answer, host_part(&connection.peer))
+/// Fetches a node's config and applies it. Returns whether no other node needs to be asked.
+/// Cancel-safe.
+async fn ask(bucket: Arc<BucketCore>, node: Arc<Node>) -> bool {
+    let before = bucket.version();
+    let fetched = async {
+        if let Some(connection) = node.tracking.get() {
+            let response = fetch(&connection, true, before).await?;
+            if !response.value().is_empty() {
+                bucket.apply_config_from(&response, host_part(&connection.peer));
+            }
+            Ok(connection)
+        } else {
+            // The handshake has brought its config.
+            node.tracking_connection(&bucket).await
         }
-        // Nothing newer.
-        Ok(_) => false,
+    };
+    let connection: Result<_, Rejected> = fetched.await;
+    match connection {
+        Ok(connection) => {
+            let announces = receives_configs(&connection);
+            bucket.tracked_at.set(connection);
+            let is_enough = match announces {
+                true => !bucket.awaits_announced(),
+                false => bucket.version() != before,
+            };
+            if announces && is_enough {
+                bucket.stop_tracking_at_others(&node);
+            }
+            is_enough
+        }
         Err(rejected) => {
-            tracing::debug!(peer = %connection.peer, %rejected, "no config");
+            tracing::debug!(peer = %node.label, %rejected, "no config");
             false
         }
     }

@@ -12,6 +12,7 @@
 
 mod access;
 mod admission;
+mod barriers;
 mod closing;
 mod collections;
 mod configs;

@@ -184,7 +184,8 @@ async fn a_node_that_stalls_all_operations_but_answers_probes_keeps_its_connecti
     let count = probes.clone();
     let server = Scripted::start(move |frame| match frame.opcode() {
         Opcode::Get => Reply::Raw(Vec::new()),
-        Opcode::Noop => {
+        // The probe is a command that the server reorders.
+        Opcode::GetReplica => {
             count.fetch_add(1, Ordering::Relaxed);
             Reply::Usual
         }

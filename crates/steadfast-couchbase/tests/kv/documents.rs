@@ -103,7 +103,9 @@ async fn bytes_are_added_at_both_ends() {
 async fn existence_is_checked_without_reading_the_document() {
     let setup = Setup::simple().await;
     let users = &setup.users;
-    let by_metadata = setup.server.fault(Fault::on(Opcode::GetMeta).pass());
+    let by_lookup = setup
+        .server
+        .fault(Fault::on(Opcode::SubdocMultiLookup).pass());
     let absent = users.exists("ada").await.unwrap();
     assert_eq!((absent.exists(), absent.cas()), (false, 0));
     let written = users.upsert("ada", &1).await.unwrap();
@@ -112,7 +114,7 @@ async fn existence_is_checked_without_reading_the_document() {
     users.remove("ada").await.unwrap();
     let removed = users.exists("ada").await.unwrap();
     assert_eq!((removed.exists(), removed.cas()), (false, 0));
-    assert_eq!(by_metadata.fired(), 3);
+    assert_eq!(by_lookup.fired(), 3);
 }
 
 #[tokio::test]

@@ -106,9 +106,11 @@ fn perform<'a>(
     }
 }
 
-/// Where the list excludes an operation (D12).
+/// Where the list excludes an operation (D12), and where the status is the result: only a
+/// document that exists is locked (D42).
 fn is_excluded(operation: KvOperation, status: Status) -> bool {
-    (operation, status) == (KvOperation::Unlock, Status::Locked)
+    let without = [KvOperation::Unlock, KvOperation::Exists];
+    status == Status::Locked && without.contains(&operation)
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ pub(in crate::kv) async fn look_up(
     if !connection.has(Feature::Collections) {
         return Err(NoCollectionId::Unsupported);
     }
-    let lookup = collection.look_up(bucket, connection);
+    let lookup = collection.look_up(bucket);
     let lookup = match deadline {
         None => lookup.await,
         Some(deadline) => match tokio::time::timeout_at(deadline.into(), lookup).await {

@@ -1,4 +1,4 @@
-//! Looks up the id of a collection on a node.
+//! Looks up the id of a collection.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::reason::{
     COLLECTION_NOT_FOUND, KV_COLLECTION_OUTDATED, SCOPE_NOT_FOUND, SOCKET_NOT_AVAILABLE,
 };
 use crate::topology::BucketCore;
-use crate::world::deadline_after;
+use crate::world::{before, deadline_after};
 
 /// The result of a lookup.
 pub(crate) type Lookup = Result<u32, LookupError>;
@@ -34,14 +34,10 @@ pub(crate) enum LookupError {
 }
 
 impl CollectionEntry {
-    /// Looks the id up over this connection, or joins the running lookup.
+    /// Looks the id up, or joins the running lookup.
     ///
     /// Cancel-safe: the lookup continues for others.
-    pub(crate) async fn look_up(
-        self: &Arc<Self>,
-        bucket: &Arc<BucketCore>,
-        connection: &Arc<Connection>,
-    ) -> Lookup {
+    pub(crate) async fn look_up(self: &Arc<Self>, bucket: &Arc<BucketCore>) -> Lookup {
         let mut under_way = {
             let mut state = self.state.lock();
             if let Some(id) = self.id() {
@@ -55,7 +51,6 @@ impl CollectionEntry {
                     let lookup = run_lookup(
                         self.clone(),
                         bucket.clone(),
-                        connection.clone(),
                         Done {
                             collection: self.clone(),
                             done,
@@ -80,17 +75,24 @@ fn interrupted() -> LookupError {
     LookupError::Failed(failure, ErrorKind::ServiceNotAvailable)
 }
 
+/// No node could be asked in time.
+fn not_connected() -> LookupError {
+    let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
+    let failure = failure.with_note("collection lookup: no connection that tracks the topology");
+    LookupError::Failed(failure, ErrorKind::ServiceNotAvailable)
+}
+
 /// Runs as a task until the lookup has a result.
 ///
 /// Cancel-safe: dropping the future ends the lookup, and another may begin.
-async fn run_lookup(
-    collection: Arc<CollectionEntry>,
-    bucket: Arc<BucketCore>,
-    connection: Arc<Connection>,
-    done: Done,
-) {
+async fn run_lookup(collection: Arc<CollectionEntry>, bucket: Arc<BucketCore>, done: Done) {
     let deadline = deadline_after(bucket.core.options.kv_timeout);
-    let lookup = ask(&collection, &bucket, &connection, deadline).await;
+    // Not over the operation's own connection, where it would be a barrier (D56).
+    let tracking = before(deadline, bucket.tracking_connection()).await;
+    let lookup = match tracking {
+        Some(tracking) => ask(&collection, &bucket, &tracking, deadline).await,
+        None => Err(not_connected()),
+    };
     done.finish(lookup.map(|(id, manifest)| {
         bucket.collections.mark_answered();
         collection.learn(id, manifest);
@@ -110,12 +112,6 @@ async fn ask(
         collection: &collection.name,
     };
     let opcode = Opcode::GetCollectionId;
-    let ticket = connection.submit(opcode, deadline, Admission::Always, |opaque, out| {
-        FrameBuilder::request(opcode)
-            .opaque(opaque)
-            .value(path)
-            .encode(out)
-    });
     let unavailable = |note: String| {
         let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_peer(connection.peer.clone());
         let failure = failure.with_note(format!("collection lookup: {note}"));
@@ -131,6 +127,12 @@ async fn ask(
         let failure = Failure::not_sent(reason).with_peer(connection.peer.clone());
         LookupError::Failed(failure, kind)
     };
+    let ticket = connection.submit(opcode, deadline, Admission::Always, |opaque, out| {
+        FrameBuilder::request(opcode)
+            .opaque(opaque)
+            .value(path)
+            .encode(out)
+    });
     let ticket = ticket.map_err(|error| match error {
         SubmitError::Closed => unavailable("the connection is closed".to_owned()),
         SubmitError::Full => unavailable("the connection is full".to_owned()),

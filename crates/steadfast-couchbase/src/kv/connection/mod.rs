@@ -117,6 +117,10 @@ pub(crate) struct ConnectionEnds {
     pub(crate) id: Arc<str>,
 }
 
+/// The number of commands of a connection that a server works on at a time, with unordered
+/// execution: its `max_concurrent_commands_per_connection`. It reads no more meanwhile.
+pub(crate) const CONCURRENT_COMMANDS: usize = 32;
+
 /// The limits of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConnectionLimits {
@@ -191,6 +195,16 @@ pub(crate) enum CloseReason {
     Invalid(String),
     /// It still works, but a new connection replaces it.
     Replaced(String),
+}
+
+impl CloseReason {
+    /// Returns whether the client itself closed a connection that worked.
+    pub(crate) fn is_wanted(&self) -> bool {
+        match self {
+            Self::ByUser | Self::NotNeeded => true,
+            Self::Lost(_) | Self::Silent | Self::Invalid(_) | Self::Replaced(_) => false,
+        }
+    }
 }
 
 impl Connection {
@@ -361,6 +375,14 @@ impl Connection {
 
     pub(crate) fn limits(&self) -> &ConnectionLimits {
         &self.limits
+    }
+
+    /// The number of commands of this connection that the server works on at a time.
+    fn concurrent_commands(&self) -> usize {
+        match self.has(Feature::UnorderedExecution) {
+            true => CONCURRENT_COMMANDS,
+            false => 1,
+        }
     }
 
     /// Returns whether any operation got a response through it.

@@ -4,7 +4,14 @@
 //! connection sends a probe when a response is overdue, or when nothing arrived for ten
 //! seconds. Any byte proves that it is alive: a slow server, or a large
 //! value on its way, is not silent. If no byte arrives in time, the connection is
-//! closed (decision D46 in docs/decisions.md).
+//! closed (decisions D46 and D56 in docs/decisions.md).
+//!
+//! With unordered execution, the probe is a command that the server reorders and answers
+//! without looking for a document: no slow operation holds it back. But a server works on a
+//! limited number of commands of a connection, and without unordered execution on one. If as
+//! many operations are ahead of the probe, they may be slow for a good reason, such as a
+//! replica that a durable write waits for. Then the connection is left alone until their
+//! deadlines.
 //!
 //! Reads are counted, not timed: the clock is read only when a timer fires.
 
@@ -56,6 +63,8 @@ pub(super) struct Progress {
     pub(super) handed: u64,
     /// Whether the socket accepts no more bytes for now.
     pub(super) blocked: bool,
+    /// Until when operations ahead of the probe may hold it back.
+    pub(super) held_back_until: Option<Instant>,
 }
 
 impl SilenceWatch {
@@ -96,10 +105,13 @@ impl SilenceWatch {
     /// Judges the connection after a timer fired.
     pub(super) fn judge(&mut self, progress: Progress) -> Judgement {
         let Progress { now, .. } = progress;
-        if let Some(probe) = &self.probe {
+        if let Some(probe) = &mut self.probe {
             if probe.reads_before != self.reads {
                 self.probe = None;
             } else if now < probe.until {
+                return Judgement::Fine;
+            } else if let Some(until) = progress.held_back_until.filter(|until| *until > now) {
+                probe.until = until;
                 return Judgement::Fine;
             } else if probe.stuck_at.is_some_and(|at| at < progress.handed) {
                 self.probe = Some(self.probe(progress));
@@ -145,6 +157,7 @@ mod tests {
         start: Instant,
         handed: u64,
         blocked: bool,
+        held_back_until: Option<u32>,
     }
 
     impl Watched {
@@ -157,6 +170,7 @@ mod tests {
                 start,
                 handed: 0,
                 blocked: false,
+                held_back_until: None,
             }
         }
 
@@ -166,6 +180,7 @@ mod tests {
                 overdue,
                 handed: self.handed,
                 blocked: self.blocked,
+                held_back_until: self.held_back_until.map(|millis| self.start + MS * millis),
             })
         }
     }
@@ -209,6 +224,25 @@ mod tests {
         assert_eq!(it.judge(0, true), Judgement::Probe);
         it.handed = 200;
         assert_eq!(it.judge(400, false), Judgement::Silent);
+    }
+
+    #[test]
+    fn a_probe_that_operations_hold_back_has_until_their_deadline() {
+        let mut it = Watched::new();
+        it.held_back_until = Some(3000);
+        assert_eq!(it.judge(0, true), Judgement::Probe);
+        assert_eq!(it.judge(400, false), Judgement::Fine);
+        assert_eq!(it.watch.next(), Some(it.start + 3000 * MS));
+        assert_eq!(it.judge(3000, true), Judgement::Silent);
+        // A byte ends the wait, and the next silence is another one.
+        let mut it = Watched::new();
+        it.held_back_until = Some(3000);
+        assert_eq!(it.judge(0, true), Judgement::Probe);
+        assert_eq!(it.judge(400, false), Judgement::Fine);
+        it.watch.heard();
+        it.held_back_until = None;
+        assert_eq!(it.judge(1000, true), Judgement::Probe);
+        assert_eq!(it.judge(1400, false), Judgement::Silent);
     }
 
     #[test]

@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use slab::Slab;
-use steadfast_wire::{EncodeError, Frame, FrameBuilder, Opcode};
+use steadfast_wire::hello::FeatureSet;
+use steadfast_wire::{
+    CollectionId, DocumentKey, EncodeError, Feature, Frame, FrameBuilder, Opcode,
+};
 
 use super::slots::SlotQueue;
 use super::{Admission, CloseReason, ConnectionLimits, NoResponse, NoResponseCause, SubmitError};
@@ -29,6 +32,13 @@ const KEPT_OPERATIONS: usize = 4096;
 /// The time that a response may be late. After that the connection is replaced, because
 /// the operation would keep its slot forever.
 pub(super) const LATEST_RESPONSE: Duration = Duration::from_secs(30);
+
+/// A vbucket that no node has, so that a server answers the probe without looking for a
+/// document.
+const NO_VBUCKET: u16 = u16::MAX;
+
+/// The key of the probe.
+const PROBE_KEY: &str = "steadfast";
 
 /// Every operation writes the first four fields. They come first, and the state comes first
 /// in its connection, so that they share their cache lines with the lock and with the
@@ -78,6 +88,33 @@ struct PendingOperation {
     /// The end of the caller's wait. After it, the end of [`LATEST_RESPONSE`].
     deadline: Option<Instant>,
     reply: Reply,
+}
+
+/// Returns whether a command of ours waits for all before it on its connection, and holds
+/// back all after it, also with unordered execution.
+fn is_barrier(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Noop
+            | Opcode::GetClusterConfig
+            | Opcode::GetCollectionId
+            | Opcode::GetCollectionsManifest
+            | Opcode::GetMeta
+            | Opcode::Observe
+            | Opcode::ObserveSeqno
+    )
+}
+
+impl PendingOperation {
+    /// Its deadline, unless that has passed.
+    fn unexpired(&self) -> Option<Instant> {
+        match self.reply {
+            Reply::Awaited(_) | Reply::Unwanted { overdue: false } => self.deadline,
+            Reply::Unwanted { overdue: true } | Reply::Late(_) | Reply::Done(_) | Reply::Probe => {
+                None
+            }
+        }
+    }
 }
 
 enum Reply {
@@ -196,20 +233,54 @@ impl State {
     }
 
     /// Adds a probe, unless the last one has no response yet.
-    pub(super) fn push_probe(&mut self) {
-        let is_probe = |operation: &PendingOperation| matches!(operation.reply, Reply::Probe);
-        if self.operations.iter().any(|(_, it)| is_probe(it)) {
+    pub(super) fn push_probe(&mut self, features: FeatureSet) {
+        if self.probe().is_some() {
             return;
         }
-        let pushed = self.push(Opcode::Noop, None, Reply::Probe, |opaque, out| {
-            let probe = FrameBuilder::request(Opcode::Noop).opaque(opaque);
-            probe.encode(out)
-        });
+        let pushed = match features.contains(Feature::UnorderedExecution) {
+            true => self.push(Opcode::GetReplica, None, Reply::Probe, |opaque, out| {
+                let id = PROBE_KEY.as_bytes();
+                let key = match features.contains(Feature::Collections) {
+                    true => DocumentKey::new(CollectionId::DEFAULT, id),
+                    false => DocumentKey::without_collection(id),
+                };
+                let probe = FrameBuilder::request(Opcode::GetReplica).opaque(opaque);
+                probe.vbucket(NO_VBUCKET).key(key).encode(out)
+            }),
+            false => self.push(Opcode::Noop, None, Reply::Probe, |opaque, out| {
+                let probe = FrameBuilder::request(Opcode::Noop).opaque(opaque);
+                probe.encode(out)
+            }),
+        };
         // Only a connection without a free opaque refuses, and its silence is judged
         // without a probe.
         if let Err(error) = pushed {
             tracing::debug!(%error, "no probe");
         }
+    }
+
+    fn probe(&self) -> Option<&PendingOperation> {
+        let mut operations = self.operations.iter().map(|(_, operation)| operation);
+        operations.find(|operation| matches!(operation.reply, Reply::Probe))
+    }
+
+    /// Returns until when operations ahead of the probe may hold it back, on a server that
+    /// works on so many commands of a connection at a time: their latest deadline.
+    pub(super) fn held_back_until(&self, concurrent: usize) -> Option<Instant> {
+        let probe = self.probe()?.start;
+        let operations = self.operations.iter().map(|(_, operation)| operation);
+        let mut ahead: Vec<&PendingOperation> = operations
+            .filter(|it| it.start < probe && !matches!(it.reply, Reply::Done(_)))
+            .collect();
+        // A barrier waits for all before it, and the probe for the barrier.
+        let worked_on = match ahead.iter().any(|it| is_barrier(it.opcode)) {
+            true if concurrent > 1 => ahead.len(),
+            _ if ahead.len() < concurrent => return None,
+            _ => concurrent,
+        };
+        ahead.sort_unstable_by_key(|it| it.start);
+        let worked_on = ahead.into_iter().take(worked_on);
+        worked_on.filter_map(PendingOperation::unexpired).max()
     }
 
     #[inline(always)]
@@ -326,8 +397,9 @@ impl State {
         {
             return Delivered::Unknown;
         }
-        // The client itself fetches configs on every connection, and probes it.
-        self.served |= !matches!(operation.opcode, Opcode::GetClusterConfig | Opcode::Noop);
+        // The client itself fetches configs, and probes every connection.
+        self.served |= !matches!(operation.opcode, Opcode::GetClusterConfig | Opcode::Noop)
+            && !matches!(operation.reply, Reply::Probe);
         match &mut operation.reply {
             Reply::Awaited(waker) => {
                 let waker = waker.take();

@@ -326,14 +326,16 @@ impl<E: Events> Task<E> {
             Some(earliest) if earliest <= now => state.expire(now, &mut self.wakers),
             Some(_) | None => Expired::default(),
         };
+        let concurrent = self.connection.concurrent_commands();
         let judgement = self.silence.judge(Progress {
             now,
             overdue,
             handed: state.handed(),
             blocked,
+            held_back_until: state.held_back_until(concurrent),
         });
         if judgement == Judgement::Probe {
-            state.push_probe();
+            state.push_probe(self.connection.features);
         }
         drop(state);
         self.wakers.drain(..).for_each(Waker::wake);

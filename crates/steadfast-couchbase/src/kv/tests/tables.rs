@@ -9,7 +9,7 @@ pub(super) const OPERATIONS: &[(&str, bool)] = &[
     ("get_replica", true),     // Replica Get Request
     ("unlock", false),
     ("touch", false),
-    ("exists", true), // GetMeta (D42)
+    ("exists", true), // Subdoc Lookup (D42)
     ("insert", false),
     ("upsert", false),
     ("replace", false),
@@ -84,6 +84,8 @@ pub(super) const EXCLUDED: &[(&str, u16, &str)] = &[
     ("get_collection_id", 0x88, "CollectionNotFound"),
     // "Do NOT retry on KV_LOCKED for the Unlock command": a CAS mismatch (D12).
     ("unlock", 0x09, "CasMismatch"),
+    // Only a document that exists is locked (D42).
+    ("exists", 0x09, "Done"),
 ];
 
 /// Statuses that the client knows and that are not on the list, with their kinds
@@ -143,9 +145,13 @@ pub(super) const KNOWN_TO_SOME: &[(u16, &[&str], &str)] = &[
     (0x05, &["append", "prepend", "replace"], "DocumentNotFound"),
     (0x05, &["insert"], "DocumentExists"),
     // A lookup has an outcome for each path, a mutation one for all.
-    (0xcc, &["lookup_in", "get_with_expiry"], "Done"),
-    (0xd3, &["lookup_in", "get_with_expiry"], "Done"),
-    (0xcd, &["lookup_in", "get_with_expiry", "mutate_in"], "Done"),
+    (0xcc, &["lookup_in", "get_with_expiry", "exists"], "Done"),
+    (0xd3, &["lookup_in", "get_with_expiry", "exists"], "Done"),
+    (
+        0xcd,
+        &["lookup_in", "get_with_expiry", "exists", "mutate_in"],
+        "Done",
+    ),
     (0xcc, &["mutate_in"], "AtPath"),
     (0xd3, &["mutate_in"], "AtPath"),
 ];
