@@ -57,6 +57,7 @@ mod subdoc;
 mod tls;
 pub mod topology;
 pub mod users;
+mod version;
 
 /// Private code that reads what a client sent, for the targets in `fuzz/`. It exists only
 /// in builds of cargo-fuzz, which sets this cfg.
@@ -76,6 +77,7 @@ pub use steadfast_wire::config::Service;
 pub use store::document::StoredDocument;
 pub use tls::TlsError;
 pub use topology::NodeId;
+pub use version::ServerVersion;
 
 /// The example of the README is run like all others.
 #[cfg(doctest)]

@@ -92,9 +92,8 @@ impl BucketManifest {
     /// The id of a collection, by a path such as `scope.collection`; an empty half is `_default`.
     pub(crate) fn collection_id(&self, path: &str) -> Result<u32, Status> {
         let (scope, name) = path.split_once('.').ok_or(Status::InvalidArguments)?;
-        if name.contains('.') {
-            return Err(Status::InvalidArguments);
-        }
+        check_path(scope)?;
+        check_path(name)?;
         let scope = self
             .scopes
             .get(default_if_empty(scope))
@@ -122,6 +121,7 @@ impl BucketManifest {
     /// The id of a scope. A path to a collection is accepted, for its scope.
     pub(crate) fn scope_id(&self, path: &str) -> Result<u32, Status> {
         let name = path.split_once('.').map_or(path, |(scope, _)| scope);
+        check_path(name)?;
         let scope = self
             .scopes
             .get(default_if_empty(name))
@@ -303,15 +303,23 @@ fn default_if_empty(name: &str) -> &str {
 }
 
 fn check_name(name: &str) -> Result<(), ManifestError> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-%".contains(&byte);
-    let good = (1..=MAX_NAME_BYTES).contains(&name.len())
-        && !name.starts_with(['_', '%'])
-        && name.bytes().all(allowed);
+    let good = !name.is_empty() && !name.starts_with(['_', '%']) && is_name(name);
     if good {
         Ok(())
     } else {
         Err(ManifestError::BadName(name.to_owned()))
     }
+}
+
+/// Returns whether a name has the characters and the length of one. An empty name is the default.
+fn is_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-%".contains(&byte);
+    name.len() <= MAX_NAME_BYTES && name.bytes().all(allowed)
+}
+
+/// Rejects a name in a path that no scope or collection can have.
+fn check_path(name: &str) -> Result<(), Status> {
+    is_name(name).then_some(()).ok_or(Status::InvalidArguments)
 }
 
 #[cfg(test)]

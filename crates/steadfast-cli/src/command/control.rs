@@ -117,10 +117,10 @@ enum Action {
         /// The name
         name: String,
     },
-    /// Keep writes from the replicas of a node, or a node from its disk
+    /// Keep writes from the replicas of a node, a node from its disk, or a node warming up
     Hold {
         /// What to hold
-        #[arg(value_parser = ["replication", "persistence"])]
+        #[arg(value_parser = ["replication", "persistence", "warmup"])]
         what: String,
         /// Number of the node
         #[arg(value_parser = crate::number::whole)]

@@ -20,6 +20,7 @@ use crate::tls::Tls;
 use crate::topology::config::ListenPorts;
 use crate::topology::{MAX_NODES, NodeId};
 use crate::users::{self, Rights};
+use crate::version::ServerVersion;
 
 /// On how many commands of a key-value connection a node works at once, unless
 /// [`TestClusterBuilder::max_concurrent_commands`] says otherwise: the default of real servers,
@@ -40,6 +41,7 @@ pub struct TestClusterBuilder {
     control_bind: Option<IpAddr>,
     control_token: Option<String>,
     journal_limit: usize,
+    version: ServerVersion,
     max_concurrent_commands: usize,
     seed: Option<u64>,
     farewell: Duration,
@@ -60,6 +62,7 @@ impl Default for TestClusterBuilder {
             control_bind: None,
             control_token: None,
             journal_limit: DEFAULT_LIMIT,
+            version: ServerVersion::default(),
             max_concurrent_commands: MAX_CONCURRENT_COMMANDS,
             seed: None,
             farewell: Duration::from_millis(250),
@@ -158,6 +161,13 @@ impl TestClusterBuilder {
         self
     }
 
+    /// Sets the version of the server that the cluster behaves like; 7.6 by default.
+    #[must_use]
+    pub fn version(mut self, version: ServerVersion) -> Self {
+        self.version = version;
+        self
+    }
+
     /// Sets on how many commands of a key-value connection a node works at once. It reads no more
     /// from that connection meanwhile. [`MAX_CONCURRENT_COMMANDS`] by default.
     #[must_use]
@@ -207,6 +217,7 @@ impl TestClusterBuilder {
         let shared = Arc::new(Shared::new(
             seed,
             self.journal_limit,
+            self.version,
             self.max_concurrent_commands,
             tls,
         ));

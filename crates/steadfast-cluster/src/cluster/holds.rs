@@ -1,4 +1,4 @@
-//! Holds: replicas that lag and disks that do not write.
+//! Holds: replicas that lag, disks that do not write, nodes that are warming up.
 //!
 //! A durable write is acknowledged when enough copies have it. A hold keeps copies from
 //! receiving it, so that a test can see the write *pending*: readers get the old value,
@@ -20,6 +20,9 @@ pub enum Hold {
     Replication,
     /// A node does not write to disk.
     Persistence,
+    /// A node is warming up, as after a restart: it answers ETMPFAIL to every command on a bucket.
+    /// Clients log in, select buckets and get configs.
+    Warmup,
 }
 
 /// The number of holds of each kind on each node.
@@ -48,7 +51,8 @@ pub struct HoldGuard {
 }
 
 impl TestCluster {
-    /// Keeps mutations from the replicas on a node, or a node from its disk, while the guard lives.
+    /// Keeps mutations from the replicas on a node, or a node from its disk or from its data, while
+    /// the guard lives.
     pub fn hold(&self, what: Hold, node: NodeId) -> Result<HoldGuard, ClusterError> {
         self.shared()
             .node(node)
@@ -88,6 +92,8 @@ impl TestCluster {
             .set_stalled(node, !up || holds.holds(Hold::Replication, node));
         self.shared()
             .set_unpersisted(node, holds.holds(Hold::Persistence, node));
+        self.shared()
+            .set_warming_up(node, holds.holds(Hold::Warmup, node));
         drop(holds);
         self.shared().settle();
     }

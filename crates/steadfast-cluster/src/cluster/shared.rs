@@ -27,6 +27,7 @@ use crate::topology::config::{self, ClusterLabels, Config, Member, NO_VERSION};
 use crate::topology::node_set::SharedNodeSet;
 use crate::users::Users;
 use crate::users::roles::Role;
+use crate::version::ServerVersion;
 
 /// The epoch of every map this cluster makes.
 const EPOCH: i64 = 1;
@@ -58,6 +59,8 @@ pub(crate) struct Shared {
     pub error_map: ServedErrorMap,
     /// Certificates, where the cluster has TLS.
     pub tls: Option<Tls>,
+    /// The version of the server that it behaves like.
+    pub version: ServerVersion,
     /// How many commands of a key-value connection are executed at once.
     pub max_concurrent_commands: usize,
     /// The uuid of the cluster.
@@ -81,6 +84,7 @@ pub(crate) struct Shared {
     pub unread: Arc<UnreadResponses>,
     stalled: SharedNodeSet,
     unpersisted: SharedNodeSet,
+    warming_up: SharedNodeSet,
     silent_closed: AtomicU64,
 }
 
@@ -89,6 +93,7 @@ impl Shared {
     pub(crate) fn new(
         seed: u64,
         journal_limit: usize,
+        version: ServerVersion,
         max_concurrent_commands: usize,
         tls: Option<Tls>,
     ) -> Self {
@@ -105,6 +110,7 @@ impl Shared {
             users: Users::default(),
             error_map: ServedErrorMap::default(),
             tls,
+            version,
             max_concurrent_commands,
             uuid: format!("{:032x}", steadfast_os::random::u128()),
             name: RwLock::new("steadfast".to_owned()),
@@ -122,6 +128,7 @@ impl Shared {
             unread: Arc::default(),
             stalled: SharedNodeSet::default(),
             unpersisted: SharedNodeSet::default(),
+            warming_up: SharedNodeSet::default(),
             silent_closed: AtomicU64::new(0),
         }
     }
@@ -186,10 +193,11 @@ impl Shared {
     /// The features that HELLO grants.
     pub(crate) fn offered_features(&self) -> FeatureSet {
         let withheld = self.withheld.read();
+        let lacks = self.version.rules().lacks;
         OFFERED
             .iter()
             .copied()
-            .filter(|feature| !withheld.contains(feature))
+            .filter(|feature| !withheld.contains(feature) && !lacks.contains(feature))
             .collect()
     }
 
@@ -211,6 +219,16 @@ impl Shared {
     /// Says whether a node writes to disk.
     pub(crate) fn set_unpersisted(&self, node: NodeId, unpersisted: bool) {
         self.unpersisted.set(node, unpersisted);
+    }
+
+    /// Says whether a node is warming up.
+    pub(crate) fn set_warming_up(&self, node: NodeId, warming_up: bool) {
+        self.warming_up.set(node, warming_up);
+    }
+
+    /// Returns whether a node is warming up.
+    pub(crate) fn is_warming_up(&self, node: NodeId) -> bool {
+        self.warming_up.load().contains(node)
     }
 
     /// Lets what was held up go on: replicas catch up, durable writes that waited are decided.
@@ -326,6 +344,7 @@ impl Shared {
         let labels = ClusterLabels {
             name: self.name(),
             uuid: self.uuid.clone(),
+            server: self.version,
         };
         for bucket in self.buckets() {
             bucket.set_config(config::for_bucket(version, &labels, &bucket, &members));

@@ -248,11 +248,12 @@ fn open_to_all(request: &HttpRequest, session: &HttpSession) -> Option<HttpRespo
             .then(|| HttpResponse::new(200, "application/json", "{\"status\":\"OK\"}")),
         Service::Search => (path == "/api/ping").then(|| HttpResponse::text(200, "")),
         Service::Views => (path == "/").then(|| {
-            HttpResponse::new(
-                200,
-                "application/json",
-                "{\"couchdb\":\"Welcome\",\"version\":\"7.6.4\"}",
-            )
+            let version = session.shared.version.rules().full_name;
+            let version = version
+                .split_once('-')
+                .map_or(version, |(number, _)| number);
+            let welcome = serde_json::json!({"couchdb": "Welcome", "version": version});
+            HttpResponse::json(200, &welcome)
         }),
         Service::KeyValue => None,
     }

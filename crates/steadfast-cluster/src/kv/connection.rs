@@ -31,7 +31,6 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 
 use super::in_flight::{InFlight, Resume};
-use super::opcodes::CommandRules;
 use super::response::KvResponse;
 use super::session::{Flow, Session};
 use super::stranger::Stranger;
@@ -69,7 +68,10 @@ where
 {
     let next_map = next_map(connection.shared.subscribe());
     let login = Login::new(Stranger::enter(&connection.shared.strangers, connection.id));
-    let in_flight = InFlight::new(connection.shared.max_concurrent_commands);
+    let in_flight = InFlight::new(
+        connection.shared.max_concurrent_commands,
+        connection.shared.version,
+    );
     let session = Session::new(connection.shared, connection.node, connection.id);
     let mut link = Link {
         session,
@@ -426,7 +428,7 @@ impl Link {
 
     #[cold]
     fn decide(&self, frame: &Frame) -> Option<FiredFault> {
-        let rules = CommandRules::of(frame.opcode());
+        let rules = self.session.rules(frame.opcode());
         let collections =
             self.session.features.contains(Feature::Collections) && rules.document_key;
         let key = DocumentKey::decode(frame.key(), collections).map_or(frame.key(), |key| key.id);

@@ -8,6 +8,7 @@ use steadfast_wire::{Datatype, Encode, Frame, Opcode, Status};
 
 use super::response::KvResponse;
 use super::session::{Flow, Handled, Session};
+use super::validate::Framing;
 use crate::bucket::Bucket;
 use crate::journal::split_key;
 use crate::store::document::{DocumentBody, StoredDocument, inflate};
@@ -137,13 +138,17 @@ impl Session {
         let expiry = ExpiryExtras::decode(frame.extras())
             .map_err(|_| Status::InvalidArguments)?
             .expiry;
-        if self.framing(frame)?.durability.is_some() {
+        let change = self.change(frame, &key)?;
+        if Framing::read(frame, &self.rules(frame.opcode()))?
+            .durability
+            .is_some()
+        {
             // Neither answer has a place for a write that waits.
             return Err(Status::NotSupported);
         }
         let change = WriteRequest {
             durability: None,
-            ..self.change(frame, &key)?
+            ..change
         };
         let expiry = self.limit_expiry(bucket, &key, expiry);
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
@@ -177,7 +182,11 @@ impl Session {
         let bucket = self.bucket_to_write()?;
         let key = self.key(frame)?;
         let mut vbucket = bucket.vbucket(frame.vbucket())?;
-        vbucket.unlock(&key, frame.header().cas, self.context(frame, bucket))?;
+        let unlocked = vbucket.unlock(&key, frame.header().cas, self.context(frame, bucket));
+        unlocked.map_err(|status| match status {
+            Status::NotLocked => self.shared.version.rules().not_locked,
+            other => other,
+        })?;
         drop(vbucket);
         self.done(frame, KvResponse::default(), out)
     }

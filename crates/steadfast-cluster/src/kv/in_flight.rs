@@ -13,6 +13,7 @@ use steadfast_wire::frame_info::RequestFrameInfo;
 use steadfast_wire::{Entries, Frame, HEADER_LEN};
 
 use super::opcodes::CommandRules;
+use crate::version::ServerVersion;
 
 /// How many bytes the commands of one connection may hold on to before no more are read.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -30,6 +31,7 @@ pub(super) struct InFlight {
     waiting: FuturesUnordered<BoxFuture<'static, (Cost, Resume)>>,
     /// How many commands may wait at once.
     limit: usize,
+    version: ServerVersion,
     /// How many bytes they hold on to.
     bytes: usize,
     /// How many of them are barriers.
@@ -48,10 +50,11 @@ struct Cost {
 
 impl InFlight {
     /// None yet, and at most this many at once.
-    pub(super) fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize, version: ServerVersion) -> Self {
         Self {
             waiting: FuturesUnordered::new(),
             limit,
+            version,
             bytes: 0,
             barriers: 0,
             behind: None,
@@ -74,7 +77,7 @@ impl InFlight {
 
     /// Returns the command if it may start now. Otherwise it starts when those before it are done.
     pub(super) fn admit(&mut self, frame: Frame) -> Option<Frame> {
-        if self.waiting.is_empty() || !is_barrier(&frame) {
+        if self.waiting.is_empty() || !is_barrier(&frame, self.version) {
             return Some(frame);
         }
         self.behind = Some(frame);
@@ -98,7 +101,7 @@ impl InFlight {
     ) {
         let cost = Cost {
             bytes: HEADER_LEN + frame.body().len() + answer,
-            barrier: is_barrier(frame),
+            barrier: is_barrier(frame, self.version),
         };
         self.bytes += cost.bytes;
         self.barriers += usize::from(cost.barrier);
@@ -118,8 +121,8 @@ impl InFlight {
 }
 
 /// Returns whether a command must not be reordered, in either direction.
-fn is_barrier(frame: &Frame) -> bool {
-    !CommandRules::of(frame.opcode()).reordered || asks_for_order(frame)
+fn is_barrier(frame: &Frame, version: ServerVersion) -> bool {
+    !CommandRules::of(frame.opcode(), version).reordered || asks_for_order(frame)
 }
 
 /// Returns whether the client asks for a barrier.

@@ -3,7 +3,8 @@
 //! - `connection` moves bytes and asks the fault rules;
 //! - `in_flight` has the commands that wait, and keeps order;
 //! - `session` has the user and the features of a connection, and dispatches its commands;
-//! - `opcodes` has what is known of a command before it runs;
+//! - `opcodes` has what is known of a command before it runs, and `validate` rejects what its rules
+//!   do not allow;
 //! - the rest are the commands, a file for each kind.
 //!
 //! A command runs on the connection's task, right after its frame was decoded. Its response goes
@@ -26,6 +27,8 @@ mod setup;
 mod stats;
 mod stranger;
 mod subdocument;
+mod subdocument_rules;
+mod validate;
 
 pub(crate) use connection::serve;
 pub(crate) use features::OFFERED;

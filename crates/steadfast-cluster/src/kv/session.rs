@@ -1,17 +1,18 @@
 //! State of a connection, and dispatch of its commands.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::time::Instant;
 
 use bytes::BytesMut;
 use steadfast_wire::config::ConfigVersion;
-use steadfast_wire::frame_info::RequestFrameInfo;
-use steadfast_wire::{DocumentKey, Entries, ErrorBody, Feature, Frame, Opcode, Status};
+use steadfast_wire::{DocumentKey, ErrorBody, Feature, Frame, Opcode, Status};
 
 use super::opcodes::CommandRules;
 use super::response::{KvResponse, ResponseWriter};
+use super::validate::Framing;
 use crate::bucket::Bucket;
 use crate::clock::Now;
 use crate::cluster::node::ServerNode;
@@ -42,6 +43,9 @@ pub(super) enum Flow {
 /// The result of a command: written, or a status to write.
 pub(super) type Handled = Result<Flow, Status>;
 
+/// Ids of collections that no client can use.
+const RESERVED_COLLECTIONS: RangeInclusive<u32> = 1..=7;
+
 /// The state of one connection, without its socket.
 pub(super) struct Session {
     pub shared: Arc<Shared>,
@@ -55,13 +59,6 @@ pub(super) struct Session {
     pub known_map: ConfigVersion,
     pub received: Instant,
     pub now: Now,
-}
-
-/// The framing extras of a request.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Framing {
-    pub durability: Option<DurabilityRequirement>,
-    pub preserve_expiry: bool,
 }
 
 impl Session {
@@ -98,9 +95,11 @@ impl Session {
 
     fn dispatch(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         let opcode = frame.opcode();
-        if self.user.is_none() && !CommandRules::of(opcode).before_login {
+        let rules = self.rules(opcode);
+        if self.user.is_none() && !rules.before_login {
             return Err(Status::AccessError);
         }
+        self.validate(frame, &rules)?;
         match opcode {
             Opcode::Get => self.get(frame, out),
             Opcode::Set | Opcode::Add | Opcode::Replace => self.store(frame, out),
@@ -130,6 +129,13 @@ impl Session {
             | Opcode::SubdocArrayAddUnique
             | Opcode::SubdocCounter
             | Opcode::SubdocMultiMutation => self.mutate(frame, out),
+            Opcode::RangeScanCreate
+            | Opcode::RangeScanContinue
+            | Opcode::RangeScanCancel
+                if !self.shared.version.rules().has_range_scans =>
+            {
+                Err(Status::UnknownCommand)
+            }
             Opcode::RangeScanCreate => self.create_scan(frame, out),
             Opcode::RangeScanContinue => self.continue_scan(frame, out),
             Opcode::RangeScanCancel => self.cancel_scan(frame, out),
@@ -179,6 +185,12 @@ impl Session {
                 })
             }
             Status::AccessError => text("this user may not do that"),
+            // A name that cannot be one is rejected without a word.
+            Status::InvalidArguments
+                if matches!(frame.opcode(), Opcode::GetCollectionId | Opcode::GetScopeId) =>
+            {
+                None
+            }
             Status::InvalidArguments => text("the request is malformed"),
             Status::NotSupported if is_dcp(frame.opcode()) => {
                 text("not supported by this cluster: DCP")
@@ -251,6 +263,11 @@ impl Session {
         }
     }
 
+    /// Returns the rules of an opcode in this version.
+    pub(super) fn rules(&self, opcode: Opcode) -> CommandRules {
+        CommandRules::of(opcode, self.shared.version)
+    }
+
     pub(super) fn writer(&self) -> ResponseWriter {
         ResponseWriter {
             features: self.features,
@@ -264,9 +281,13 @@ impl Session {
         bucket.is_some_and(|bucket| bucket.is_dropped())
     }
 
-    /// The bucket that was selected.
+    /// The bucket that was selected, if the node has its data.
     pub(super) fn bucket(&self) -> Result<&Arc<Bucket>, Status> {
-        self.bucket.as_ref().ok_or(Status::NoBucket)
+        let bucket = self.bucket.as_ref().ok_or(Status::NoBucket)?;
+        match self.shared.is_warming_up(self.node.id) {
+            true => Err(Status::TemporaryFailure),
+            false => Ok(bucket),
+        }
     }
 
     /// The bucket, to write in.
@@ -295,6 +316,9 @@ impl Session {
             return Err(Status::InvalidArguments);
         }
         let collection = parsed.collection.unwrap_or_default().0;
+        if RESERVED_COLLECTIONS.contains(&collection) {
+            return Err(Status::InvalidArguments);
+        }
         if !bucket.has_collection(collection) {
             return Err(Status::UnknownCollection);
         }
@@ -331,7 +355,7 @@ impl Session {
         frame: &Frame,
         key: &'a [u8],
     ) -> Result<WriteRequest<'a>, Status> {
-        let framing = self.framing(frame)?;
+        let framing = Framing::read(frame, &self.rules(frame.opcode()))?;
         let least = self.bucket()?.min_durability();
         Ok(WriteRequest {
             key,
@@ -340,28 +364,8 @@ impl Session {
             durability: DurabilityRequirement::at_least(framing.durability, least),
         })
     }
-
-    /// Reads the framing extras.
-    pub(super) fn framing(&self, frame: &Frame) -> Result<Framing, Status> {
-        let mut framing = Framing::default();
-        if frame.framing_extras().is_empty() {
-            return Ok(framing);
-        }
-        for info in Entries::<RequestFrameInfo<'_>>::new(frame.framing_extras()) {
-            match info.map_err(|_| Status::InvalidArguments)? {
-                RequestFrameInfo::Durability(wanted) => {
-                    framing.durability = Some(DurabilityRequirement::from_wire(wanted)?);
-                }
-                RequestFrameInfo::PreserveTtl => framing.preserve_expiry = true,
-                RequestFrameInfo::Barrier => {}
-                RequestFrameInfo::DcpStreamId(_) => return Err(Status::InvalidArguments),
-                RequestFrameInfo::Impersonate(_) => return Err(Status::NotSupported),
-                RequestFrameInfo::Unknown(_) => return Err(Status::UnknownFrameInfo),
-            }
-        }
-        Ok(framing)
-    }
 }
+
 /// Returns whether an opcode is of the change protocol, DCP.
 fn is_dcp(opcode: Opcode) -> bool {
     (0x50..=0x65).contains(&opcode.code())

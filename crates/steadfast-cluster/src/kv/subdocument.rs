@@ -9,6 +9,7 @@ use steadfast_wire::{DecodeError, Encode, Entries, Frame, Opcode, Status};
 
 use super::response::KvResponse;
 use super::session::{Flow, Handled, Session};
+use super::subdocument_rules::{check_lookup_flags, check_mutation_flags};
 use crate::store::document::StoredDocument;
 use crate::subdoc::attributes::Stamp;
 use crate::subdoc::lookup;
@@ -19,16 +20,13 @@ type LookupResults = Vec<Result<Vec<u8>, Status>>;
 impl Session {
     pub(super) fn lookup(&mut self, frame: &Frame, out: &mut BytesMut) -> Handled {
         let many = Entries::new(frame.value());
-        let (specs, extras) = read_specs(
-            frame,
-            many,
-            |single| LookupSpec {
-                opcode: frame.opcode(),
-                flags: single.flags,
-                path: single.path,
-            },
-            check_lookup,
-        )?;
+        let (specs, extras) = read_specs(frame, many, |single| LookupSpec {
+            opcode: frame.opcode(),
+            flags: single.flags,
+            path: single.path,
+        })?;
+        check_lookup_flags(extras.doc_flags)?;
+        self.check_lookups(&specs)?;
         let (mut results, cas, deleted) = self.look_up(frame, &specs, extras.doc_flags)?;
         let (value, failed) = if is_multi(frame) {
             lookup_values(&results)?
@@ -67,6 +65,10 @@ impl Session {
         } else {
             let (document, cas) = vbucket.get_with_tombstones(&key, context)?;
             let document = Some(document).filter(visible).ok_or(Status::KeyNotFound)?;
+            let looks_into_locked = self.shared.version.rules().looks_into_locked;
+            if vbucket.is_locked(&key, self.now) && !looks_into_locked {
+                return Err(Status::Locked);
+            }
             (vbucket.active_copy(self.node.id)?, document, cas)
         };
         let stamp = Stamp {
@@ -83,18 +85,14 @@ impl Session {
         let key = self.key(frame)?;
         let multi = is_multi(frame);
         let many = Entries::new(frame.value());
-        let (mut specs, extras) = read_specs(
-            frame,
-            many,
-            |single| MutationSpec {
-                opcode: frame.opcode(),
-                flags: single.flags,
-                path: single.path,
-                value: single.value,
-            },
-            check_mutation,
-        )?;
-        check_doc_flags(extras.doc_flags)?;
+        let (mut specs, extras) = read_specs(frame, many, |single| MutationSpec {
+            opcode: frame.opcode(),
+            flags: single.flags,
+            path: single.path,
+            value: single.value,
+        })?;
+        check_mutation_flags(extras.doc_flags, frame.header().cas)?;
+        self.check_mutations(&specs)?;
         if extras
             .doc_flags
             .intersects(DocFlags::UPSERT | DocFlags::INSERT)
@@ -187,17 +185,15 @@ fn read_specs<'a, S>(
     frame: &'a Frame,
     many: impl Iterator<Item = Result<S, DecodeError>>,
     one: impl FnOnce(SinglePath<'a>) -> S,
-    check: impl Fn(&S) -> Result<(), Status>,
 ) -> Result<(Vec<S>, MultiExtras), Status> {
     let mut specs = Vec::new();
     if is_multi(frame) {
         let extras = MultiExtras::decode(frame.extras()).map_err(|_| Status::InvalidArguments)?;
         for spec in many {
-            let spec = spec.map_err(|_| Status::InvalidArguments)?;
-            check(&spec)?;
-            specs.push(spec);
+            specs.push(spec.map_err(|_| Status::InvalidArguments)?);
+            // The check of the paths rejects the first that is too many.
             if specs.len() > lookup::MAX_PATHS {
-                return Err(Status::SubdocInvalidCombo);
+                break;
             }
         }
         return Ok((specs, extras));
@@ -206,58 +202,10 @@ fn read_specs<'a, S>(
         SinglePath::decode(frame.extras(), frame.value()).map_err(|_| Status::InvalidArguments)?;
     let (expiry, doc_flags) = (single.expiry, single.doc_flags);
     specs.push(one(single));
-    check(&specs[0])?;
     let extras = MultiExtras {
         expiry,
         doc_flags,
         ..MultiExtras::default()
     };
     Ok((specs, extras))
-}
-
-/// Rejects opcodes and flags that a lookup cannot have.
-fn check_lookup(spec: &LookupSpec<'_>) -> Result<(), Status> {
-    match spec.opcode {
-        Opcode::SubdocGet | Opcode::SubdocExists | Opcode::SubdocGetCount | Opcode::Get => {}
-        _ => return Err(Status::SubdocInvalidCombo),
-    }
-    if !(spec.flags - (PathFlags::XATTR | PathFlags::BINARY)).is_empty() {
-        return Err(Status::InvalidArguments);
-    }
-    Ok(())
-}
-
-/// Rejects opcodes that a mutation cannot have, and flags that an opcode cannot have.
-fn check_mutation(spec: &MutationSpec<'_>) -> Result<(), Status> {
-    const XATTR: PathFlags = PathFlags::XATTR;
-    const VALUE: PathFlags = XATTR
-        .union(PathFlags::EXPAND_MACROS)
-        .union(PathFlags::BINARY);
-    let allowed = match spec.opcode {
-        Opcode::SubdocDictAdd
-        | Opcode::SubdocDictUpsert
-        | Opcode::SubdocArrayPushLast
-        | Opcode::SubdocArrayPushFirst => VALUE | PathFlags::CREATE_PARENTS,
-        Opcode::SubdocReplace | Opcode::SubdocArrayInsert => VALUE,
-        // A macro differs each time, so "unique" would say nothing.
-        Opcode::SubdocArrayAddUnique => XATTR | PathFlags::BINARY | PathFlags::CREATE_PARENTS,
-        Opcode::SubdocCounter => XATTR | PathFlags::CREATE_PARENTS,
-        Opcode::SubdocReplaceBodyWithXattr => XATTR | PathFlags::BINARY,
-        Opcode::SubdocDelete | Opcode::Set | Opcode::Delete => XATTR,
-        _ => return Err(Status::SubdocInvalidCombo),
-    };
-    if !(spec.flags - allowed).is_empty() {
-        return Err(Status::InvalidArguments);
-    }
-    Ok(())
-}
-
-/// Rejects flags of the document that a mutation cannot have.
-fn check_doc_flags(flags: DocFlags) -> Result<(), Status> {
-    let known = DocFlags::all() - DocFlags::REPLICA_READ;
-    let both = DocFlags::UPSERT | DocFlags::INSERT;
-    if !(flags - known).is_empty() || flags.contains(both) {
-        return Err(Status::InvalidArguments);
-    }
-    Ok(())
 }

@@ -115,7 +115,11 @@ impl Vbucket {
         expiry: u32,
         context: StoreContext<'_>,
     ) -> Result<Written, Status> {
-        let current = self.writable(change, context)?;
+        let current = match (mode, self.writable(change, context)) {
+            // A locked document exists, whatever its lock.
+            (StoreMode::Add, Err(Status::Locked)) => return Err(Status::KeyExists),
+            (_, current) => current?,
+        };
         match (mode, current) {
             (StoreMode::Add, Some(_)) => return Err(Status::KeyExists),
             (StoreMode::Replace, None) => return Err(Status::KeyNotFound),

@@ -47,6 +47,18 @@ pub(crate) fn decode_binary(value: &Value) -> Result<Vec<u8>, Status> {
         .ok_or(Status::SubdocFieldNotBinaryValue)
 }
 
+/// Returns whether a value is a macro: the JSON text of a known one, or of any field of the
+/// document.
+pub(crate) fn is_macro(value: &[u8]) -> bool {
+    const OF_MUTATION: [&[u8]; 3] = [
+        br#""${Mutation.CAS}""#,
+        br#""${Mutation.seqno}""#,
+        br#""${Mutation.value_crc32c}""#,
+    ];
+    let of_document = value.starts_with(br#""${$document"#) && value.ends_with(br#"}""#);
+    OF_MUTATION.contains(&value) || of_document
+}
+
 /// Returns whether this names a virtual attribute.
 pub(crate) fn is_virtual(name: &str) -> bool {
     name.starts_with('$')

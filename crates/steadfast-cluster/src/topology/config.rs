@@ -16,6 +16,7 @@ use super::NodeId;
 use super::plan::VbucketNodes;
 use crate::Service;
 use crate::bucket::Bucket;
+use crate::version::ServerVersion;
 
 /// Older than every map.
 pub(crate) const NO_VERSION: ConfigVersion = ConfigVersion { epoch: -1, rev: 0 };
@@ -33,6 +34,7 @@ pub(crate) struct Config {
 pub(crate) struct ClusterLabels {
     pub name: String,
     pub uuid: String,
+    pub server: ServerVersion,
 }
 
 /// A map's text, plain and compressed.
@@ -225,7 +227,7 @@ pub(crate) fn for_bucket(
         "uri": format!("/pools/default/buckets/{name}?bucket_uuid={uuid}"),
         "streamingUri": format!("/pools/default/bucketsStreaming/{name}?bucket_uuid={uuid}"),
         "bucketCapabilitiesVer": "",
-        "bucketCapabilities": capabilities(bucket),
+        "bucketCapabilities": capabilities(bucket, cluster.server),
         "collectionsManifestUid": format!("{:x}", bucket.manifest().uid),
         "ddocs": {"uri": format!("/pools/default/buckets/{name}/ddocs")},
         "nodes": kv_nodes,
@@ -237,10 +239,12 @@ pub(crate) fn for_bucket(
     Config::write(version, cluster, shared, nodes)
 }
 
-/// The capabilities of a bucket.
-pub(crate) fn capabilities(bucket: &Bucket) -> Vec<&'static str> {
+/// The capabilities of a bucket on servers of a version.
+pub(crate) fn capabilities(bucket: &Bucket, server: ServerVersion) -> Vec<&'static str> {
     let history = bucket.is_magma().then_some("nonDedupedHistory");
-    BUCKET_CAPABILITIES.iter().copied().chain(history).collect()
+    let all = BUCKET_CAPABILITIES.iter().copied().chain(history);
+    let lacks = server.rules().lacks_capabilities;
+    all.filter(|name| !lacks.contains(name)).collect()
 }
 
 /// The capabilities that all buckets have.
@@ -315,6 +319,7 @@ mod tests {
         ClusterLabels {
             name: "n1".into(),
             uuid: "c1".into(),
+            server: ServerVersion::default(),
         }
     }
 

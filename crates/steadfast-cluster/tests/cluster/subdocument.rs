@@ -1,19 +1,19 @@
 //! Subdocument commands against a real socket.
 
-use crate::support::{Client, one_node};
+use crate::support::{Client, USUAL, one_node};
 use bytes::BytesMut;
 use serde_json::{Value, json};
 use steadfast_cluster::TestCluster;
 use steadfast_wire::Opcode::{self, *};
 use steadfast_wire::Status::{
-    SubdocPathExists as PathExists, SubdocPathInvalid as PathInvalid,
-    SubdocPathMismatch as PathMismatch, SubdocPathNotFound as PathNotFound, Success,
+    SubdocPathExists as PathExists, SubdocPathMismatch as PathMismatch,
+    SubdocPathNotFound as PathNotFound, Success,
 };
 use steadfast_wire::subdoc::{
     DocFlags, LookupResult, LookupSpec, MultiExtras, MutationOutcome, MutationSpec, PathFlags,
     SinglePath,
 };
-use steadfast_wire::{Encode, Entries, Frame, Status};
+use steadfast_wire::{Encode, Entries, Feature, Frame, Status};
 
 const NONE: PathFlags = PathFlags::empty();
 const XATTR: PathFlags = PathFlags::XATTR;
@@ -22,6 +22,15 @@ const NO_FLAGS: DocFlags = DocFlags::empty();
 async fn with_document(body: &str) -> (TestCluster, Client) {
     let (cluster, mut client) = one_node().await;
     client.set("k", body).await;
+    (cluster, client)
+}
+
+/// The same for a client that may name several attributes in one request.
+async fn with_several_attributes(body: &str) -> (TestCluster, Client) {
+    let (cluster, mut client) = with_document(body).await;
+    let several = [Feature::SubdocAllowsAccessOnMultipleXattrKeys];
+    let asked = [USUAL, &several].concat();
+    assert_eq!(client.hello(&asked).await.len(), asked.len());
     (cluster, client)
 }
 
@@ -42,6 +51,10 @@ pub(crate) async fn lookup(
         spec.append_to(&mut value).unwrap();
     }
     let answer = call_multi(client, SubdocMultiLookup, key, flags, value).await;
+    if answer.status() == Status::InvalidArguments {
+        // The body is an explanation.
+        return (answer.status(), Vec::new());
+    }
     let text = |value: &[u8]| String::from_utf8(value.to_vec()).unwrap();
     let results = Entries::<LookupResult<'_>>::new(answer.value())
         .map(Result::unwrap)
@@ -124,7 +137,7 @@ async fn a_lookup_has_a_result_for_each_path_and_says_that_some_failed() {
         (SubdocGet, "$nothing", XATTR, unknown, ""),
         (SubdocGet, "none", NONE, PathNotFound, ""),
         (SubdocGet, "a.x", NONE, PathMismatch, ""),
-        (SubdocGet, "a[", NONE, PathInvalid, ""),
+        (SubdocGet, "a[", NONE, Status::SubdocPathInvalid, ""),
         (SubdocGet, "b", NONE, Success, "{}"),
     ];
     check_lookup(&mut client, Status::SubdocMultiPathFailure, &some_failed).await;
@@ -199,7 +212,7 @@ async fn documents_are_created_added_and_refused_as_the_flags_say() {
 
 #[tokio::test]
 async fn xattrs_live_beside_the_body_and_macros_are_filled_in() {
-    let (_cluster, mut client) = with_document("{}").await;
+    let (_cluster, mut client) = with_several_attributes("{}").await;
     let (with_parents, with_macros) = (PathFlags::CREATE_PARENTS, PathFlags::EXPAND_MACROS);
     let cas_macro = "\"${Mutation.CAS}\"";
     let specs = [
@@ -228,11 +241,7 @@ async fn xattrs_live_beside_the_body_and_macros_are_filled_in() {
     assert_eq!(status, Status::SubdocMultiPathFailureDeleted);
     assert_eq!((parts[0].0, parts[1].0), (PathNotFound, Success));
 
-    let read_only = [(SubdocDictUpsert, "$document.x", "1", XATTR)];
     client.set("k", "{}").await;
-    let refused = mutate(&mut client, "k", &read_only, NO_FLAGS).await;
-    let failure = MutationOutcome::failure_body(0, Status::SubdocXattrCannotModifyVattr);
-    assert_eq!(refused.value(), failure);
     let order = [
         (SubdocDictUpsert, "a", "1", NONE),
         (SubdocDictUpsert, "x", "1", XATTR),
@@ -279,7 +288,6 @@ async fn single_paths_answer_with_the_status_of_their_path() {
         (SubdocDelete, "m", "", Success, ""),
         (SubdocDelete, "m", "", PathNotFound, ""),
         (SubdocReplace, "n", "5", Success, ""),
-        (SubdocReplace, "", "5", PathInvalid, ""),
         (SubdocArrayPushLast, "l", "3", Success, ""),
         (SubdocArrayPushFirst, "l", "1", Success, ""),
         (SubdocArrayPushFirst, "n", "1", PathMismatch, ""),
@@ -381,7 +389,7 @@ async fn a_staged_insert_is_revived_with_its_body_and_flags() {
 
 #[tokio::test]
 async fn binary_content_is_kept_in_an_attribute_and_becomes_the_body() {
-    let (_cluster, mut client) = with_document("{}").await;
+    let (_cluster, mut client) = with_several_attributes("{}").await;
     let binary = XATTR | PathFlags::BINARY;
     let stage = [
         (SubdocDictUpsert, "bin", "\u{1}raw", binary),

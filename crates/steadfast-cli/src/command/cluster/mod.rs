@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use steadfast_cluster::{ClusterError, TestCluster};
+use steadfast_cluster::{ClusterError, ServerVersion, TestCluster};
 use tempfile::TempPath;
 
 use self::contents::{ContentArgs, Contents};
@@ -101,6 +101,9 @@ pub(crate) struct ClusterArgs {
     /// Number of applied mutations that the journal keeps
     #[arg(long, default_value_t = steadfast_cluster::journal::DEFAULT_LIMIT, value_name = "ENTRIES")]
     journal: usize,
+    /// Version of the server that the cluster behaves like: 7.1, 7.6 or 8.0
+    #[arg(long, default_value_t, value_name = "VERSION")]
+    version: ServerVersion,
     /// On how many commands of a key-value connection a node works at once
     #[arg(long, default_value_t = steadfast_cluster::MAX_CONCURRENT_COMMANDS, value_name = "COMMANDS")]
     max_concurrent_commands: usize,
@@ -137,6 +140,7 @@ pub(crate) async fn run(args: ClusterArgs) -> anyhow::Result<()> {
         .control(args.control_port)
         .control_bind(args.control_bind)
         .journal_limit(args.journal)
+        .version(args.version)
         .max_concurrent_commands(args.max_concurrent_commands);
     if let Some(host) = &args.host {
         builder = builder.host(host);

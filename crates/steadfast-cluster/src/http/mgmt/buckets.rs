@@ -226,7 +226,7 @@ fn describe(bucket: &Bucket, session: &HttpSession) -> Value {
         "controllers": controllers,
         "nodes": nodes(session),
         "bucketCapabilitiesVer": "",
-        "bucketCapabilities": capabilities(bucket),
+        "bucketCapabilities": capabilities(bucket, session.shared.version),
     });
     if let Some(shown) = shown.as_object_mut() {
         shown.extend(bucket.details());

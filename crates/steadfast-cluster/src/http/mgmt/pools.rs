@@ -13,9 +13,7 @@ use crate::bucket::Bucket;
 use crate::cluster::node::ServerNode;
 use crate::topology::config::{Config, authority};
 use crate::users::User;
-
-/// The version that the cluster says it is; clients decide by it what they may ask for.
-const VERSION: &str = "7.6.4-0000-enterprise";
+use crate::version::ServerVersion;
 
 pub(super) fn pools(session: &HttpSession) -> HttpResponse {
     HttpResponse::json(
@@ -25,7 +23,7 @@ pub(super) fn pools(session: &HttpSession) -> HttpResponse {
             "isEnterprise": true,
             "pools": [{"name": "default", "uri": format!("/pools/default?uuid={}", session.shared.uuid),
                        "streamingUri": format!("/poolsStreaming/default?uuid={}", session.shared.uuid)}],
-            "implementationVersion": VERSION,
+            "implementationVersion": session.shared.version.rules().full_name,
             "uuid": session.shared.uuid,
         }),
     )
@@ -61,11 +59,11 @@ pub(super) fn nodes(session: &HttpSession) -> Vec<Value> {
     let members = session.shared.nodes();
     let members = members.iter().filter(|node| node.is_member());
     members
-        .map(|node| show(node, node.id == session.node.id))
+        .map(|node| show(node, session.shared.version, node.id == session.node.id))
         .collect()
 }
 
-fn show(node: &Arc<ServerNode>, this: bool) -> Value {
+fn show(node: &Arc<ServerNode>, version: ServerVersion, this: bool) -> Value {
     let port = |service| node.ports.get(&service).map_or(0, |ports| ports.plain);
     let mut shown = json!({
         "hostname": authority(&node.host, port(Service::Management)),
@@ -74,7 +72,7 @@ fn show(node: &Arc<ServerNode>, this: bool) -> Value {
         "otpNode": format!("n_{}@{}", node.id, node.host),
         "status": if node.is_up() { "healthy" } else { "unhealthy" },
         "clusterMembership": "active",
-        "version": VERSION,
+        "version": version.rules().full_name,
         "os": "steadfast",
         "couchApiBase": format!("http://{}/", authority(&node.host, port(Service::Views))),
         "ports": {"direct": port(Service::KeyValue)},
