@@ -42,7 +42,7 @@ def main() -> int:
             **os.environ,
             "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.server_port}",
         }
-        command = ["cargo", "run", "--quiet", "--locked", "--", str(picture)]
+        command = ["cargo", "run", "--quiet", "--locked", "--", "picture", str(picture)]
         done = subprocess.run(command, cwd=HERE, env=environment, stdout=subprocess.PIPE, text=True, check=True)
         missing = [f"metric: {text}" for text in METRICS if text not in done.stdout]
         missing += [f"span: {text}" for text in SPANS if text not in Collector.received]

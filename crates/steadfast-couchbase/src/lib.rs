@@ -79,6 +79,8 @@ pub mod explain;
 mod fast_fail;
 mod hedge;
 mod kv;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 mod observe;
 pub mod options;
 pub mod reason;

@@ -27,7 +27,10 @@ const DASHBOARD: &str = include_str!("../../../deploy/grafana-dashboard.json");
 
 /// The last value of every metric, by name and labels.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<BTreeMap<Key, f64>>>);
+struct Seen(Arc<Mutex<BTreeMap<Key, f64>>>, Described);
+
+/// The names that the client described, with their units.
+type Described = Arc<Mutex<BTreeMap<String, Option<Unit>>>>;
 
 /// One metric.
 struct Cell(Seen, Key);
@@ -66,9 +69,15 @@ impl HistogramFn for Cell {
 }
 
 impl Recorder for Seen {
-    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_counter(&self, name: KeyName, unit: Option<Unit>, _: SharedString) {
+        self.describe(name, unit);
+    }
+    fn describe_gauge(&self, name: KeyName, unit: Option<Unit>, _: SharedString) {
+        self.describe(name, unit);
+    }
+    fn describe_histogram(&self, name: KeyName, unit: Option<Unit>, _: SharedString) {
+        self.describe(name, unit);
+    }
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
         Counter::from_arc(Arc::new(Cell(self.clone(), key.clone())))
     }
@@ -81,6 +90,11 @@ impl Recorder for Seen {
 }
 
 impl Seen {
+    fn describe(&self, name: KeyName, unit: Option<Unit>) {
+        let name = name.as_str().to_owned();
+        self.1.lock().unwrap().insert(name, unit);
+    }
+
     /// Returns the sum of all metrics of this name that have these labels.
     fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let seen = self.0.lock().unwrap();
@@ -161,9 +175,19 @@ async fn metrics_have_the_names_and_labels_that_guide_alerts_and_dashboard_use()
             &[&on_bucket[..], &[("db.operation.name", "upsert")]].concat()
         ) >= 1.0
     );
-    let failed = [
+    // An answer is not a failure.
+    let answered = [
         ("db.operation.name", "get"),
-        ("error.type", "DocumentNotFound"),
+        ("couchbase.answer", "DocumentNotFound"),
+    ];
+    assert_eq!(seen.sum(DURATION, &answered), 1.0);
+    assert_eq!(
+        seen.sum(DURATION, &[("error.type", "DocumentNotFound")]),
+        0.0
+    );
+    let failed = [
+        ("db.operation.name", "increment"),
+        ("error.type", "RequestCanceled"),
     ];
     assert_eq!(seen.sum(DURATION, &failed), 1.0);
     let retried = [
@@ -178,6 +202,21 @@ async fn metrics_have_the_names_and_labels_that_guide_alerts_and_dashboard_use()
         ("stage", "in_flight"),
     ];
     assert_eq!(seen.sum("couchbase.client.refusals", &refused), 1.0);
+
+    // A timeout after retries: the deadline refused the next one.
+    let always = Fault::on(Opcode::Touch).answer(Status::TemporaryFailure);
+    let always = server.fault(always);
+    let refused = [("db.operation.name", "touch"), ("cause", "deadline")];
+    // On a slow machine, a timeout may end an attempt instead of a wait.
+    let start = Instant::now();
+    while seen.sum("couchbase.client.refusals", &refused) == 0.0 {
+        let late = documents.touch("k", Duration::from_secs(60));
+        let late = late.retry(BestEffort::default());
+        let late = late.timeout(Duration::from_millis(50)).await;
+        assert!(late.unwrap_err().kind().is_timeout());
+        assert!(start.elapsed() < Duration::from_secs(60), "never refused");
+    }
+    drop(always);
 
     const CONNECTIONS: &str = "couchbase.client.connections";
     let here = [
@@ -214,6 +253,9 @@ async fn metrics_have_the_names_and_labels_that_guide_alerts_and_dashboard_use()
 
     let names = seen.names();
     check_guide(&names);
+    let described = seen.1.lock().unwrap().clone();
+    assert!(described.keys().eq(names.keys()), "{described:?}");
+    assert_eq!(described[DURATION], Some(Unit::Seconds));
     check_queries(&names, "the alerts", ALERTS);
     check_queries(&names, "the dashboard", DASHBOARD);
 

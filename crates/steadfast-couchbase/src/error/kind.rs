@@ -165,6 +165,21 @@ kinds! {
 }
 
 impl ErrorKind {
+    /// Returns whether the operation did its work, and this is what it found: the document or
+    /// the path is there or not, or the document has changed. Metrics do not count it as a
+    /// failure.
+    pub const fn is_answer(self) -> bool {
+        matches!(
+            self,
+            Self::DocumentNotFound
+                | Self::DocumentExists
+                | Self::CasMismatch
+                | Self::DocumentNotLocked
+                | Self::PathNotFound
+                | Self::PathExists
+        )
+    }
+
     /// Whether it is a timeout.
     pub const fn is_timeout(self) -> bool {
         matches!(self, Self::AmbiguousTimeout | Self::UnambiguousTimeout)

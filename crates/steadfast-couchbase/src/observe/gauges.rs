@@ -10,27 +10,20 @@ use metrics::{Label, gauge};
 
 use super::metrics::cluster_labels;
 use crate::client::Core;
+use crate::metrics::{
+    BREAKER_OPEN, BUDGET_CAPACITY, BUDGET_LEVEL, CONNECTIONS, SHEDDING, describe,
+};
 use crate::topology::Node;
 use crate::world::now;
-
-/// The number of open key-value connections to a node.
-const CONNECTIONS: &str = "couchbase.client.connections";
-/// 1 while the circuit breaker of a node stops attempts.
-const BREAKER_OPEN: &str = "couchbase.client.circuit_breaker.open";
-/// The share of operations on a node that its brake sheds.
-const SHEDDING: &str = "couchbase.client.brake.shedding";
-/// The tokens in the budget of the client's strategy.
-const BUDGET_LEVEL: &str = "couchbase.client.retry_budget.level";
-/// The capacity of that budget.
-const BUDGET_CAPACITY: &str = "couchbase.client.retry_budget.capacity";
 
 /// The time from one update to the next.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Updates the gauges until the client is closed, and then sets them to 0.
+/// Describes the metrics, and updates the gauges until the client is closed, and then sets them to 0.
 ///
 /// Cancel-safe: dropping the future leaves the last values.
 pub(crate) async fn publish_gauges(core: Arc<Core>) {
+    describe();
     let mut gauges = Gauges::default();
     loop {
         tokio::select! {

@@ -5,17 +5,12 @@ use std::sync::{Arc, OnceLock};
 use metrics::{Histogram, IntoF64, Label, counter, histogram};
 use steadfast::RetryEvent;
 use steadfast::report::Outcome;
+use steadfast::strategy::Cause;
 
 use super::{ClusterLabels, Finished};
 use crate::client::Core;
 use crate::kv::operation::KvOperation;
-
-/// The duration of operations in seconds (SDK RFC 0067).
-const DURATION: &str = "db.client.operation.duration";
-/// The number of retries.
-const RETRIES: &str = "couchbase.client.retries";
-/// The number of requests whose retry was refused.
-const REFUSALS: &str = "couchbase.client.refusals";
+use crate::metrics::{OPERATION_DURATION as DURATION, REFUSALS, RETRIES};
 
 /// The histograms of one collection's successful operations. Each is made on first
 /// use, so that a success looks nothing up.
@@ -70,7 +65,11 @@ pub(crate) fn record_request(
 ) {
     let mut labels = labels(service, operation, place, &core.labels());
     if let Some(kind) = finished.error {
-        labels.push(Label::from_static_parts("error.type", kind.name()));
+        let label = match kind.is_answer() {
+            true => "couchbase.answer",
+            false => "error.type",
+        };
+        labels.push(Label::from_static_parts(label, kind.name()));
     }
     histogram!(DURATION, labels).record(finished);
 }
@@ -109,8 +108,7 @@ pub(super) fn cluster_labels(cluster: &ClusterLabels) -> impl Iterator<Item = La
         .chain(label("couchbase.cluster.uuid", &cluster.uuid))
 }
 
-/// Counts a retry or a refusal. A wait that the deadline ends is neither: no retry
-/// follows it, and the timeout is counted with the request.
+/// Counts a retry or a refusal. A wait that the deadline ends is a refusal: no retry follows it.
 pub(crate) fn count_decision(event: &RetryEvent<'_>, cluster: &ClusterLabels) {
     let mut labels = vec![
         Label::from_static_parts("couchbase.service", event.request().service()),
@@ -119,13 +117,12 @@ pub(crate) fn count_decision(event: &RetryEvent<'_>, cluster: &ClusterLabels) {
         Label::from_static_parts("stage", event.failure().stage.name()),
     ];
     labels.extend(cluster_labels(cluster));
-    match event.outcome() {
-        Outcome::Retry { capped: false, .. } => counter!(RETRIES, labels),
-        Outcome::Refused(cause) => {
-            labels.push(Label::from_static_parts("cause", cause.name()));
-            counter!(REFUSALS, labels)
-        }
-        Outcome::Retry { capped: true, .. } | Outcome::Undecided => return,
-    }
-    .increment(1);
+    let cause = match event.outcome() {
+        Outcome::Retry { capped: false, .. } => return counter!(RETRIES, labels).increment(1),
+        Outcome::Retry { capped: true, .. } => Cause::Deadline,
+        Outcome::Refused(cause) => cause,
+        Outcome::Undecided => return,
+    };
+    labels.push(Label::from_static_parts("cause", cause.name()));
+    counter!(REFUSALS, labels).increment(1);
 }
