@@ -8,6 +8,7 @@ use steadfast::config::StrategyConfig;
 
 use crate::model::Scenario;
 use crate::policies::Policy;
+use crate::quiet::{self, QuietRow, Usefulness};
 use crate::report::{Comparison, wrapped};
 use crate::scenarios;
 use crate::trials::Trials;
@@ -34,8 +35,12 @@ use crate::trials::Trials;
 ///     recovers = 0.95                 # the share of the seeds
 ///     within_s = 30
 ///     load_at_most = 1.2              # attempts per request in the fault
+///
+///     [[expect]]
+///     policy = "ours"
+///     lone_client = { first_error = 0.99, restart = 0.9 } # shares of one client
 /// "#)?;
-/// assert_eq!(plan.expect.len(), 1);
+/// assert_eq!(plan.expect.len(), 2);
 /// # Ok::<(), toml::de::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -77,6 +82,9 @@ pub struct Expectation {
     pub load_at_most: Option<f64>,
     /// The lowest mean share of requests that succeed.
     pub success_at_least: Option<f64>,
+    /// The least shares of a client that is alone with its peer. What is left out is not
+    /// expected.
+    pub lone_client: Option<Usefulness>,
 }
 
 /// A plan that cannot be run. The text names the setting.
@@ -146,7 +154,23 @@ impl Plan {
                 broken.push(Comparison::new(&scenario, fleets));
             }
         }
+        findings.extend(self.check_lone_clients(&policies));
         Ok(Outcome { findings, broken })
+    }
+
+    /// Checks what is expected of a client that is alone with its peer.
+    fn check_lone_clients(&self, policies: &[Policy]) -> Vec<Finding> {
+        let is_expected = |policy: &&Policy| {
+            let mut expected = self.expect.iter().filter(|it| it.lone_client.is_some());
+            expected.any(|it| it.is_about_policy(policy.name()))
+        };
+        let measured: Vec<Policy> = policies.iter().filter(is_expected).cloned().collect();
+        let rows = quiet::measure(&measured, QUIET_RUNS);
+        let findings = self
+            .expect
+            .iter()
+            .flat_map(|it| rows.iter().map(move |row| it.check_lone_client(row)));
+        findings.flatten().collect()
     }
 
     /// Returns the sizes of the fleet in a scenario.
@@ -175,14 +199,18 @@ impl Plan {
                     .flat_map(|policy| sizes.iter().map(move |clients| (policy.name(), *clients)));
                 cases.any(|(policy, clients)| expectation.is_about(&scenario.name, policy, clients))
             });
-            if !has_case {
+            let is_of_lone_client = expectation.lone_client.is_some()
+                && policies
+                    .iter()
+                    .any(|policy| expectation.is_about_policy(policy.name()));
+            if !has_case && !is_of_lone_client {
                 return Err(InvalidPlan(format!(
                     "expectation {number} is about no case: its policy, scenario or clients are not in the plan"
                 )));
             }
             if !expectation.has_limit() {
                 return Err(InvalidPlan(format!(
-                    "expectation {number} has no limit: add recovers, load_at_most or success_at_least"
+                    "expectation {number} has no limit: add recovers, load_at_most, success_at_least or lone_client"
                 )));
             }
         }
@@ -215,18 +243,45 @@ fn invalid(name: &str, error: impl fmt::Display) -> InvalidPlan {
     InvalidPlan(format!("{name}: {error}"))
 }
 
+/// The runs behind each number of a lone client.
+const QUIET_RUNS: u32 = 200;
+
 impl Expectation {
     fn is_about(&self, scenario: &str, policy: &str, clients: u32) -> bool {
         let about =
             |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|it| it == name);
-        about(&self.policy, policy)
+        self.is_about_policy(policy)
             && about(&self.scenario, scenario)
             && self.clients.is_none_or(|wanted| wanted == clients)
     }
 
+    fn is_about_policy(&self, policy: &str) -> bool {
+        self.policy.as_ref().is_none_or(|it| it == policy)
+    }
+
     fn has_limit(&self) -> bool {
         let limits = [self.recovers, self.load_at_most, self.success_at_least];
-        limits.iter().any(Option::is_some)
+        limits.iter().any(Option::is_some) || self.lone_client.is_some()
+    }
+
+    fn check_lone_client(&self, row: &QuietRow) -> Vec<Finding> {
+        let least = match &self.lone_client {
+            Some(least) if self.is_about_policy(&row.policy) => least.named(),
+            _ => return Vec::new(),
+        };
+        let expected = least.into_iter().zip(row.useful.named());
+        expected
+            .filter(|((_, least), _)| *least > 0.0)
+            .map(|((name, least), (_, share))| Finding {
+                case: format!("a lone client, {}", row.policy),
+                text: format!(
+                    "{name}: {:.1} %, expected at least {:.1} %",
+                    share * 100.0,
+                    least * 100.0
+                ),
+                holds: share >= least,
+            })
+            .collect()
     }
 
     fn check(&self, scenario: &Scenario, trials: &Trials) -> Vec<Finding> {
@@ -322,6 +377,24 @@ mod tests {
                 .to_string()
                 .contains("small, guidance, 500 clients: 0 %")
         );
+    }
+
+    #[test]
+    fn a_plan_can_demand_what_a_lone_client_notices() {
+        let text = r#"
+            policies = ["load-aware", "no-retry"]
+
+            [[expect]]
+            lone_client = { first_error = 0.99, steady = 0.99 }
+        "#;
+        let plan: Plan = toml::from_str(text).expect("it is TOML");
+        let outcome = plan.run().expect("it is valid");
+        let holds: Vec<bool> = outcome.findings.iter().map(|it| it.holds).collect();
+        // Two numbers of each policy. Without retries the first error is felt.
+        assert_eq!(holds, [true, true, false, true], "{:?}", outcome.findings);
+        let text = outcome.findings[2].to_string();
+        let expected = "no-retry: first_error: 0.0 %, expected at least 99.0 %";
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

@@ -36,7 +36,8 @@
 //! - [`Policy`]: a strategy under test, with a new instance for each client;
 //! - [`Summary`]: the result of one run, and [`Trials`]: the runs of one policy;
 //! - [`Comparison`]: all of them, as tables for people or JSON for machines;
-//! - [`check`]: expectations of a fleet, in a file;
+//! - [`quiet`]: how useful a policy is for one client, which a fleet's table does not show;
+//! - [`check`]: expectations of a fleet and of one client, in a file;
 //! - [`fuzz`]: random scenarios; [`find`]: the load, capacity or fleet at which recovery
 //!   stops; [`verify`]: the published results.
 //!
@@ -50,6 +51,7 @@ pub mod find;
 pub mod fuzz;
 mod model;
 mod policies;
+pub mod quiet;
 mod report;
 mod run;
 pub mod scenarios;

@@ -14,8 +14,8 @@ use crate::output::line;
 
 /// Check expectations of a fleet, from a file
 ///
-/// The file has strategies, scenarios, sizes of the fleet and expectations. The status is 1
-/// if an expectation fails.
+/// The file has strategies, scenarios, sizes of the fleet and expectations: of a fleet in
+/// an outage, and of a client that is alone with its peer. The status is 1 if one fails.
 #[derive(Args)]
 #[command(after_help = "\
 Example:
@@ -37,6 +37,10 @@ A file:
   recovers = 0.95
   within_s = 30
   load_at_most = 1.2
+
+  [[expect]]
+  policy = \"ours\"
+  lone_client = { first_error = 0.99, restart = 0.9 }
 
 Exit status:
   0  every expectation holds

@@ -8,7 +8,8 @@ mod settings;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
+use steadfast_storm::quiet::{QuietTable, measure};
 use steadfast_storm::{Comparison, Trials};
 
 use crate::exit::usage;
@@ -38,6 +39,7 @@ Examples:
   steadfast storm --html storm.html --svg fleet.svg
   steadfast storm fuzz --policy guidance --policy grpc
   steadfast storm find clients --from 10 --to 10000 brownout --policy guidance
+  steadfast storm quiet --all-policies
   steadfast storm check fleet.toml
 
 Scenarios:
@@ -104,6 +106,7 @@ enum Action {
     Check(check::CheckArgs),
     Find(check::FindArgs),
     Fuzz(fuzz::FuzzArgs),
+    Quiet(QuietArgs),
     Verify(check::VerifyArgs),
 }
 
@@ -113,8 +116,37 @@ pub(crate) fn run(args: StormArgs) -> anyhow::Result<()> {
         Some(Action::Check(args)) => check::check(&args),
         Some(Action::Find(args)) => check::find(&args),
         Some(Action::Fuzz(args)) => fuzz::run(&args),
+        Some(Action::Quiet(args)) => quiet(&args),
         Some(Action::Verify(args)) => check::run_verify(&args),
     }
+}
+
+/// Measure how useful policies are for one client, alone with its peer
+///
+/// A policy that is safe for a fleet may be so because it hardly ever retries. This asks
+/// what a user notices: whether the first failure is retried, whether a batch ends without a
+/// failed call, and whether a restart of the peer costs anything. Every number is a share
+/// from 0 to 1.
+#[derive(Args)]
+struct QuietArgs {
+    #[command(flatten)]
+    policies: PolicyArgs,
+    /// Number of runs behind each share
+    #[arg(long, default_value = "200", value_parser = value_parser!(u32).range(1..=100_000))]
+    runs: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn quiet(args: &QuietArgs) -> anyhow::Result<()> {
+    let rows = measure(&args.policies.policies(), args.runs);
+    if args.json {
+        line(serde_json::to_string_pretty(&rows)?);
+    } else {
+        line(QuietTable(&rows));
+    }
+    Ok(())
 }
 
 fn compare(args: &StormArgs) -> anyhow::Result<()> {
