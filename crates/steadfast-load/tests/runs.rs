@@ -86,7 +86,7 @@ async fn a_short_run_injects_every_fault_and_accounts_for_every_write() {
     }
     adds_up(&report, 5 * 1500);
     assert!(report["latency"]["p99_ms"].as_f64().unwrap() > 0.0);
-    assert_eq!(report["faults"]["injected"].as_array().unwrap().len(), 23);
+    assert_eq!(report["faults"]["injected"].as_array().unwrap().len(), 24);
     for (counts, label) in [("retries", "stage"), ("refusals", "cause")] {
         let counts = report[counts].as_array().unwrap();
         assert!(!counts.is_empty(), "no fault had an effect");

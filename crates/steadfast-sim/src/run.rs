@@ -98,6 +98,7 @@ async fn load(plan: &Plan, network: &Arc<Network>) -> anyhow::Result<(LoadReport
         nodes: plan.nodes,
         tls: plan.tls,
         left_out: plan.left_out.clone(),
+        neighbours: plan.network_faults.is_empty(),
         ..Settings::default()
     };
     let embedded = Embedded::start_here(plan.nodes, plan.seed, plan.tls).await?;

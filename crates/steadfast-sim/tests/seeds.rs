@@ -13,15 +13,30 @@ use steadfast_sim::{Plan, run};
 const SEEDS: [u64; 4] = [2, 3, 4, 5];
 const LENGTH: Duration = Duration::from_secs(8);
 const RATE: u32 = 300;
+/// Seeds that are played without faults of the network. Then operations must not wait for others
+/// that the cluster holds.
+const CALM_SEEDS: [u64; 2] = [6, 7];
+const CALM_LENGTH: Duration = Duration::from_secs(20);
 /// How many seeds are played at a time.
 const AT_ONCE: usize = 2;
 /// Names the seed of a process.
 const SEED: &str = "STEADFAST_TEST_SEED";
+/// Says that a process plays its seed without faults of the network.
+const CALM: &str = "STEADFAST_TEST_CALM";
 
 #[test]
 fn fixed_seeds_hold() {
-    for seeds in SEEDS.chunks(AT_ONCE) {
-        let processes: Vec<_> = seeds.iter().map(|seed| start(*seed)).collect();
+    hold(&SEEDS, false);
+}
+
+#[test]
+fn seeds_without_faults_of_the_network_hold() {
+    hold(&CALM_SEEDS, true);
+}
+
+fn hold(seeds: &[u64], calm: bool) {
+    for seeds in seeds.chunks(AT_ONCE) {
+        let processes: Vec<_> = seeds.iter().map(|seed| start(*seed, calm)).collect();
         for (seed, process) in seeds.iter().zip(processes) {
             let ended = process.wait_with_output().unwrap();
             let text = String::from_utf8_lossy(&ended.stdout);
@@ -31,10 +46,12 @@ fn fixed_seeds_hold() {
 }
 
 /// Starts this program again, with a test that plays one seed.
-fn start(seed: u64) -> Child {
+fn start(seed: u64, calm: bool) -> Child {
+    let calm = calm.then_some((CALM, "yes"));
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "one_seed_holds", "--ignored", "--nocapture"])
         .env(SEED, seed.to_string())
+        .envs(calm)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()
@@ -44,7 +61,14 @@ fn start(seed: u64) -> Child {
 #[ignore = "fixed_seeds_hold runs it, in a process for each seed"]
 fn one_seed_holds() {
     let seed = std::env::var(SEED).unwrap().parse().unwrap();
-    let outcome = run(&Plan::new(seed, LENGTH, RATE)).unwrap();
+    let plan = match std::env::var_os(CALM) {
+        Some(_) => Plan {
+            network_faults: Vec::new(),
+            ..Plan::new(seed, CALM_LENGTH, RATE)
+        },
+        None => Plan::new(seed, LENGTH, RATE),
+    };
+    let outcome = run(&plan).unwrap();
     assert!(outcome.operations > 0, "{outcome:?}");
     assert!(outcome.holds, "{:#?}", outcome.violations);
 }

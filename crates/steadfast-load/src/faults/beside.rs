@@ -3,6 +3,7 @@
 //! The workload's own bucket must stay: its accounting is about what happens to documents, not to
 //! buckets. These faults bring documents of their own, and check them.
 
+mod neighbours;
 #[cfg(test)]
 mod tests;
 
@@ -46,6 +47,9 @@ const DOCUMENTS: usize = 24;
 const PATIENCE: Duration = Duration::from_secs(12);
 /// The pause before it is repeated.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// More durable writes than a node works on, of one connection.
+const FULL: usize = steadfast_cluster::MAX_CONCURRENT_COMMANDS + 1;
 
 const ACKNOWLEDGED: &str = "it was acknowledged, and is missing";
 
@@ -110,6 +114,8 @@ impl Beside {
                 self.create_collection(cluster)?;
                 Ok(self.half_statements(&keys("row")).await)
             }
+            FaultKind::HeldCommands => self.hold_commands(injector, node, 1).await,
+            FaultKind::FullConnection => self.hold_commands(injector, node, FULL).await,
             _ => self.lagging_fail_over(injector, fault, node, keys).await,
         }
     }

@@ -77,6 +77,8 @@ pub(crate) struct FaultInjector {
     pub(crate) beside: Option<Beside>,
     /// The timeout of operations: later answers are late.
     pub(crate) timeout: Duration,
+    /// Whether neighbours of held commands must be as fast as before.
+    pub(crate) neighbours: bool,
     pub(crate) log: Arc<Mutex<FaultLog>>,
 }
 
@@ -167,7 +169,9 @@ impl FaultInjector {
             FaultKind::DroppedBucket
             | FaultKind::DroppedCollection
             | FaultKind::HalfStatements
-            | FaultKind::LaggingFailOver => {
+            | FaultKind::LaggingFailOver
+            | FaultKind::HeldCommands
+            | FaultKind::FullConnection => {
                 if let Some(beside) = &self.beside {
                     let hits = beside.inject(self, fault, node).await?;
                     self.log.lock().hit(fault.kind, hits);

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use steadfast_cluster::fault::{Effect, Garble};
 
+/// How much longer than the timeout a fault lasts that must outlast it.
+const MARGIN: Duration = Duration::from_millis(500);
+
 /// A fault that lasts for a while: rules of the cluster, or a topology change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FaultKind {
@@ -40,6 +43,10 @@ pub(crate) enum FaultKind {
     HalfStatements,
     /// A node is failed over while the replicas of a bucket lag behind.
     LaggingFailOver,
+    /// A node holds a durable write and a read, as if a replica were late and a vbucket pending.
+    HeldCommands,
+    /// A node holds more durable writes than it works on, of one connection.
+    FullConnection,
     RebalanceIn,
     RebalanceOut,
     /// A node is failed over, recovers empty and gets its share back.
@@ -54,7 +61,7 @@ pub(crate) enum FaultKind {
 }
 
 impl FaultKind {
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 26] = [
         Self::TemporaryFailures,
         Self::LockedDocuments,
         Self::CutBeforeReading,
@@ -73,6 +80,8 @@ impl FaultKind {
         Self::DroppedCollection,
         Self::HalfStatements,
         Self::LaggingFailOver,
+        Self::HeldCommands,
+        Self::FullConnection,
         Self::RebalanceIn,
         Self::RebalanceOut,
         Self::FailOver,
@@ -80,6 +89,12 @@ impl FaultKind {
         Self::RotatedPassword,
         Self::RotatedCertificate,
     ];
+
+    /// Returns whether a schedule has it without being asked. The client does not hold against the
+    /// others yet.
+    pub(super) const fn is_usual(self) -> bool {
+        !matches!(self, Self::FullConnection)
+    }
 
     /// Returns whether it consists of rules, which can hold while nodes come and go.
     pub(super) const fn is_rule(self) -> bool {
@@ -90,6 +105,8 @@ impl FaultKind {
                 | Self::DroppedCollection
                 | Self::HalfStatements
                 | Self::LaggingFailOver
+                | Self::HeldCommands
+                | Self::FullConnection
                 | Self::RebalanceIn
                 | Self::RebalanceOut
                 | Self::FailOver
@@ -99,10 +116,19 @@ impl FaultKind {
         )
     }
 
-    /// Returns whether it must last longer than the timeout of an operation to have its effect:
-    /// a cut of the connection by the next fault would come first.
-    pub(super) const fn outlasts_timeout(self) -> bool {
-        matches!(self, Self::LateAnswers | Self::SilentNode | Self::MutedNode)
+    /// Returns how long it must last to have its effect, with this timeout of an operation, if it
+    /// must last longer: a cut of the connection by the next fault would come first.
+    pub(super) fn outlasts(self, timeout: Duration) -> Option<Duration> {
+        match self {
+            Self::LateAnswers | Self::SilentNode | Self::MutedNode => Some(timeout + MARGIN),
+            Self::HeldCommands | Self::FullConnection => Some(timeout * 3 / 2 + MARGIN),
+            _ => None,
+        }
+    }
+
+    /// Returns whether it measures how long operations take, which other faults would change.
+    pub(super) const fn measures(self) -> bool {
+        matches!(self, Self::HeldCommands | Self::FullConnection)
     }
 
     /// Returns whether it concerns buckets and collections beside the workload.
@@ -113,6 +139,8 @@ impl FaultKind {
                 | Self::DroppedCollection
                 | Self::HalfStatements
                 | Self::LaggingFailOver
+                | Self::HeldCommands
+                | Self::FullConnection
         )
     }
 
@@ -184,6 +212,8 @@ impl fmt::Display for FaultKind {
             Self::DroppedCollection => "drop and create a collection",
             Self::HalfStatements => "fail statements half-way",
             Self::LaggingFailOver => "fail-over with lagging replicas",
+            Self::HeldCommands => "hold a durable write and a read",
+            Self::FullConnection => "hold more durable writes than a connection takes",
             Self::RebalanceIn => "rebalance-in",
             Self::RebalanceOut => "rebalance-out",
             Self::FailOver => "fail-over and recover",

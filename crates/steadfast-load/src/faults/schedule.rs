@@ -9,8 +9,6 @@ use super::kind::FaultKind;
 /// The share of the run before the first fault and after the last, in hundredths.
 const WARM_UP: u32 = 4;
 const COOL_DOWN: u32 = 8;
-/// How much longer than the timeout a fault lasts that must outlast it.
-const MARGIN: Duration = Duration::from_millis(500);
 
 /// A fault of the schedule.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +35,7 @@ pub(crate) fn schedule(
     let mut random = fastrand::Rng::with_seed(seed);
     let mut kinds: Vec<FaultKind> = FaultKind::ALL
         .into_iter()
+        .filter(|kind| kind.is_usual())
         .filter(|kind| nodes >= kind.min_nodes() && (tls || !kind.needs_tls()))
         .collect();
     random.shuffle(&mut kinds);
@@ -52,27 +51,24 @@ pub(crate) fn schedule(
     let rules: Vec<FaultKind> = kinds
         .iter()
         .copied()
-        .filter(|kind| kind.is_rule() && !kind.outlasts_timeout())
+        .filter(|kind| kind.is_rule() && kind.outlasts(timeout).is_none())
         .collect();
     let available = duration * (100 - WARM_UP - COOL_DOWN) / 100;
-    let long = kinds.iter().filter(|kind| kind.outlasts_timeout()).count() as u32;
-    let reserved = (timeout + MARGIN) * long;
-    let is_long = |kind: FaultKind| kind.outlasts_timeout() && reserved <= available * 2 / 3;
-    let weighted = kinds.iter().filter(|kind| !is_long(**kind));
+    let reserved: Duration = kinds.iter().filter_map(|kind| kind.outlasts(timeout)).sum();
+    let is_enough = reserved <= available * 3 / 4;
+    let long = |kind: FaultKind| kind.outlasts(timeout).filter(|_| is_enough);
+    let weighted = kinds.iter().filter(|kind| long(**kind).is_none());
     let total: u32 = weighted.map(|kind| kind.weight()).sum();
-    let shared = match kinds.iter().any(|kind| is_long(*kind)) {
+    let shared = match is_enough {
         true => available - reserved,
         false => available,
     };
     let mut at = duration * WARM_UP / 100;
     let mut schedule = Schedule::default();
     for kind in kinds {
-        let lasts = match is_long(kind) {
-            true => timeout + MARGIN,
-            false => shared * kind.weight() / total,
-        };
+        let lasts = long(kind).unwrap_or(shared * kind.weight() / total);
         // Real faults overlap, too.
-        let with = (!kind.is_rule() && random.bool())
+        let with = (!kind.is_rule() && !kind.measures() && random.bool())
             .then(|| random.choice(rules.iter().copied()))
             .flatten();
         let fault = ScheduledFault {
@@ -117,7 +113,8 @@ mod tests {
             let (joins, leaves) = (FaultKind::RebalanceIn, FaultKind::RebalanceOut);
             assert!(position(joins) < position(leaves), "{seed}");
             kinds.sort_unstable();
-            assert_eq!(kinds, FaultKind::ALL);
+            let usual = FaultKind::ALL.into_iter().filter(|kind| kind.is_usual());
+            assert!(kinds.iter().copied().eq(usual));
             let mut end = Duration::ZERO;
             for (at, fault) in schedule.iter() {
                 assert!(*at >= end);
@@ -151,7 +148,7 @@ mod tests {
     #[test]
     fn a_fault_that_must_outlast_the_timeout_does_so_if_the_run_is_long_enough() {
         for (duration, timeout, long_enough) in
-            [(30, 2500, true), (8, 1000, true), (5, 2500, false)]
+            [(30, 2500, true), (10, 1000, true), (5, 2500, false)]
         {
             let (duration, timeout) = (
                 Duration::from_secs(duration),
@@ -160,7 +157,7 @@ mod tests {
             let schedule = schedule(4711, duration, (3, true), timeout);
             let mut long = schedule
                 .iter()
-                .filter(|(_, fault)| fault.kind.outlasts_timeout());
+                .filter(|(_, fault)| fault.kind.outlasts(timeout).is_some());
             assert_eq!(
                 long.all(|(_, fault)| fault.lasts > timeout),
                 long_enough,

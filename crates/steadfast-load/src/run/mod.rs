@@ -135,6 +135,7 @@ impl<'a, C: Client> Run<'a, C> {
                     .side()
                     .map(|client| Beside::new(client, unattributed.clone())),
                 timeout: settings.timeout,
+                neighbours: settings.neighbours,
                 log: fault_log.clone(),
             };
             spawn_injector(embedded, injector, settings.clone())

@@ -38,6 +38,9 @@ pub struct Settings {
     pub tls: bool,
     /// Faults that the schedule leaves out, by their index. A simulation shrinks a run with it.
     pub left_out: Vec<usize>,
+    /// Whether operations must be as fast as before while the cluster holds others of their
+    /// connection. Faults that the run does not know of, such as those of a network, slow them too.
+    pub neighbours: bool,
     /// The name of the client, for the report.
     pub client: String,
     /// The name of the retry strategy, for the report.
@@ -58,6 +61,7 @@ impl Default for Settings {
             nodes: 3,
             tls: false,
             left_out: Vec::new(),
+            neighbours: true,
             client: "steadfast-couchbase".to_owned(),
             strategy: "default".to_owned(),
             replay: String::new(),
