@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::rare_box::RareBox;
 use crate::request::{Progress, Request};
 use crate::strategy::WhenTooLate;
 
@@ -32,7 +31,8 @@ pub struct Call {
     pub(crate) long_polling: bool,
     pub(crate) when_too_late: Option<WhenTooLate>,
     pub(crate) timeout: Option<Duration>,
-    pub(crate) context: RareBox<Arc<dyn Any + Send + Sync>>,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Call {
@@ -46,7 +46,8 @@ impl Call {
             long_polling: false,
             when_too_late: None,
             timeout: None,
-            context: RareBox::NONE,
+            attempt_timeout: None,
+            context: None,
         }
     }
 
@@ -87,6 +88,14 @@ impl Call {
         self
     }
 
+    /// Sets the time of each attempt, at most the remaining time of the call. A
+    /// [`Driver`](crate::Driver) cuts off an attempt that takes longer.
+    #[must_use]
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.attempt_timeout = Some(timeout);
+        self
+    }
+
     /// Sets what happens if a retry's delay reaches the deadline, in place of the
     /// strategy's own rule ([D40](crate::decisions#d40)).
     #[inline]
@@ -99,14 +108,14 @@ impl Call {
     /// Attaches a value that strategies can read.
     #[must_use]
     pub fn context<T: Any + Send + Sync>(mut self, context: T) -> Self {
-        self.context.set(Arc::new(context));
+        self.context = Some(Arc::new(context));
         self
     }
 
     /// Attaches a shared value that strategies can read.
     #[must_use]
     pub fn shared_context(mut self, context: Arc<dyn Any + Send + Sync>) -> Self {
-        self.context.set(context);
+        self.context = Some(context);
         self
     }
 
@@ -134,6 +143,7 @@ impl fmt::Debug for Call {
             .field("idempotent", &self.idempotent)
             .field("long_polling", &self.long_polling)
             .field("timeout", &self.timeout)
+            .field("attempt_timeout", &self.attempt_timeout)
             .finish_non_exhaustive()
     }
 }

@@ -59,18 +59,6 @@ impl Counter {
         self.add_as(THREAD.get())
     }
 
-    /// Counts an event if this thread is the only one, and its count has one of these bits.
-    /// Returns whether it was counted.
-    #[inline]
-    pub(crate) fn add_alone_if(&self, bits: u64) -> bool {
-        let alone = self.owner.load(Ordering::Relaxed) == THREAD.get();
-        if !alone || self.first.load(Ordering::Relaxed) & bits == 0 {
-            return false;
-        }
-        add_alone(&self.first);
-        true
-    }
-
     /// Returns the number of events so far.
     pub(crate) fn get(&self) -> u64 {
         let cells = self.cells.get().into_iter().flat_map(|cells| cells.iter());

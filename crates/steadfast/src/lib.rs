@@ -44,7 +44,7 @@
 //! | read what happened | [`Error`], [`report`], [`event`] |
 //! | share mutable state between attempts, or retry by the value | [`Retry::run_with`], [`Retry::run_until`] |
 //! | run without tokio | [`world::from_sleep`], [`world::Timer`], [`Retry::run_blocking`] |
-//! | drive requests in a client of your own | [`Orchestrator`] |
+//! | drive requests in a client of your own | [`Driver`], [`Orchestrator`] |
 //! | test in virtual time, or with a seeded random source | [`VirtualWorld`], [`world::Seeded`] |
 //!
 //! A *request* is one [`Call`] in progress; an *attempt* is one try on the wire. A failed
@@ -56,8 +56,6 @@
 //! `config`, and
 //! `tracing` emits every [`RetryEvent`] as a `tracing` event too.
 
-#[doc(hidden)]
-pub mod apart;
 pub mod backoff;
 mod brake;
 pub mod breaker;
@@ -74,13 +72,9 @@ mod error;
 pub mod event;
 pub mod explain;
 pub mod failure;
-#[doc(hidden)]
-pub mod first_try;
 mod invalid_setting;
 pub mod law;
-mod nested;
 mod orchestrator;
-mod rare_box;
 pub mod reason;
 pub mod report;
 mod request;
@@ -95,7 +89,7 @@ pub use backoff::{Backoff, Jitter};
 #[doc(inline)]
 pub use budget::Budget;
 pub use call::Call;
-pub use driver::{Attempt, Retry, retry};
+pub use driver::{Attempt, Driver, Retry, retry};
 pub use error::Error;
 #[doc(inline)]
 pub use event::RetryEvent;

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use crate::call::Call;
 use crate::reason::ReasonSet;
 use crate::report::{History, Trail};
-use crate::world::{World, nanos};
 
 /// RFC 0049's `Request` ("Request Annotation"): a call and its progress, as a strategy
 /// sees them. The user's own data is one typed value instead of a map:
@@ -41,9 +40,6 @@ pub(crate) struct Progress {
     pub(crate) idle: bool,
     /// The retries without a delay that attempts without I/O were given, in a row.
     pub(crate) idle_retries: u32,
-    /// The nanoseconds to the deadline at the time of the decision under way. `None` without
-    /// a deadline, and between decisions.
-    pub(crate) left: Option<u64>,
     /// Whether an orchestrator drives the call. Without one, the strategy applies the law
     /// itself.
     pub(crate) orchestrated: bool,
@@ -51,25 +47,35 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// The progress of a call that has not begun. A function and not a constant, which
-    /// would be copied whole, the empty trail included.
+    /// The progress of a call after so many attempts, none of which failed.
     #[inline]
-    pub(crate) const fn none(orchestrated: bool) -> Self {
+    pub(crate) const fn after(attempts: u32, orchestrated: bool) -> Self {
         Self {
-            attempts: 0,
+            attempts,
             retries: 0,
             may_have_been_applied: false,
             idle: false,
             idle_retries: 0,
-            left: None,
             orchestrated,
             trail: Trail::empty(),
         }
     }
 
+    /// The progress of a request that has not begun.
+    pub(crate) const NEW: &'static Self = {
+        static NEW: Progress = Progress::after(0, true);
+        &NEW
+    };
+
+    /// The progress of a request in its first attempt.
+    pub(crate) const FIRST: &'static Self = {
+        static FIRST: Progress = Progress::after(1, true);
+        &FIRST
+    };
+
     /// The progress of a call that no orchestrator drives.
     pub(crate) const NONE: &'static Self = {
-        static NONE: Progress = Progress::none(false);
+        static NONE: Progress = Progress::after(0, false);
         &NONE
     };
 }
@@ -113,33 +119,6 @@ impl<'a> Request<'a> {
             .map(|deadline| deadline.saturating_duration_since(now))
     }
 
-    /// Returns whether a delay that begins now reaches the deadline, so that no attempt
-    /// would follow it. A strategy asks this before it pays for a retry
-    /// ([D40](crate::decisions#d40)).
-    #[inline]
-    pub fn is_too_late(&self, delay: Duration, world: &dyn World) -> bool {
-        self.started.is_some() && self.reaches_deadline(nanos(delay), world)
-    }
-
-    /// Returns whether a delay of so many nanoseconds reaches the deadline.
-    #[inline]
-    pub(crate) fn reaches_deadline(&self, delay: u64, world: &dyn World) -> bool {
-        match self.left(world) {
-            None => false,
-            Some(left) => self.progress.paced(delay).0 >= left,
-        }
-    }
-
-    /// Returns the nanoseconds to the deadline.
-    #[inline]
-    fn left(&self, world: &dyn World) -> Option<u64> {
-        match (self.progress.left, self.started) {
-            (Some(left), _) => Some(left),
-            (None, None) => None,
-            (None, Some(_)) => self.remaining(world.now()).map(nanos),
-        }
-    }
-
     /// Returns when the request started. Without a deadline, that is the time of the
     /// first failure that led to a wait, when the clock was first read.
     #[inline]
@@ -152,7 +131,7 @@ impl<'a> Request<'a> {
 
     /// Returns the value that the user attached, if it is a `T`.
     pub fn context<T: Any>(&self) -> Option<&'a T> {
-        self.call.context.get()?.downcast_ref()
+        self.call.context.as_ref()?.downcast_ref()
     }
 
     /// Returns the number of attempts that were started.

@@ -180,20 +180,14 @@ impl Backoff {
     /// waited `previous`. Rolls the dice only if there is a jitter.
     #[inline]
     pub fn delay(&self, retries: u32, previous: Duration, world: &dyn World) -> Duration {
-        Duration::from_nanos(self.nanos(retries, nanos(previous), world))
-    }
-
-    /// Returns the delay before the next retry, as nanoseconds.
-    #[inline(always)]
-    pub(crate) fn nanos(&self, retries: u32, previous: u64, world: &dyn World) -> u64 {
         let longest = self.shape.longest(retries);
-        match self.jitter {
-            Jitter::Full => world.roll().of_nanos(longest),
+        Duration::from_nanos(match self.jitter {
             Jitter::None => longest,
+            Jitter::Full => world.roll().of_nanos(longest),
             Jitter::Equal | Jitter::FullThenEqual | Jitter::Decorrelated => {
-                self.rolled(longest, previous, world.roll())
+                self.rolled(longest, nanos(previous), world.roll())
             }
-        }
+        })
     }
 
     /// Returns the longest delay before the next retry, after `retries` retries.

@@ -80,14 +80,6 @@ impl Brake {
         sampling != 0 && self.calls.add() & (sampling - 1) != 0
     }
 
-    /// Returns whether all is well, and this call is known not to be measured. Only then is
-    /// the call counted.
-    #[inline]
-    pub(crate) fn lets_pass(&self) -> bool {
-        let sampling = self.sampling.load(Ordering::Relaxed);
-        sampling != 0 && self.calls.add_alone_if(sampling - 1)
-    }
-
     /// Admits a first attempt and stamps it, or says when to try again.
     pub(crate) fn admit(&self, now: Duration, world: &dyn World) -> Result<u32, Duration> {
         let (mut control, at) = (self.lock(), now.as_secs_f64());

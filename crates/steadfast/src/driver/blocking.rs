@@ -1,19 +1,16 @@
 //! The blocking driver, on nothing but std.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use super::{Attempt, Retry, handle_error};
+use super::{Attempt, Retry};
 use crate::classify::Classifier;
 use crate::error::Error;
-use crate::nested::{Watch, inside};
 use crate::orchestrator::{Orchestrator, Step};
-use crate::strategy::{Answer, PendingDecision, RetryStrategy};
+use crate::strategy::RetryStrategy;
 use crate::world::{Observed, World};
 
 impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
@@ -44,27 +41,21 @@ impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
             observer: self.observer,
         };
         let mut last = None;
-        let mut call = Orchestrator::new(&self.strategy, self.call);
-        let mut step = call.begin(world);
+        let mut request = Orchestrator::new(&self.strategy, self.call);
+        let mut step = request.begin(world);
         loop {
             step = match step {
                 Step::Attempt => {
-                    let attempt = Attempt::next(call.request(), None, self.attempt_timeout, world);
-                    let watch = Watch::begin();
-                    let outcome = inside(attempt.number() > 1, || operation(attempt));
-                    match outcome {
+                    let attempt = Attempt::next(request.request(), world);
+                    match operation(attempt) {
                         Ok(value) => {
-                            call.handle_success(world);
+                            request.handle_success(world);
                             return Ok(value);
                         }
-                        Err(error) => {
-                            if watch.found() {
-                                call.leave_retries();
-                            }
-                            let next = handle_error(&mut call, &self.classifier, &error, world);
-                            last = Some(error);
-                            next
-                        }
+                        Err(error) => match self.classifier.classify_guarded(last.insert(error)) {
+                            Ok(failure) => request.handle_failure(failure, world),
+                            Err(panicked) => request.handle_unreadable(panicked, world),
+                        },
                     }
                 }
                 Step::Wait { delay, .. } => {
@@ -73,17 +64,11 @@ impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
                     } else {
                         world.block(delay);
                     }
-                    call.handle_waited(world)
+                    request.handle_waited(world)
                 }
-                Step::Ask(pending) => {
-                    let remaining = || call.request().remaining(world.now());
-                    match wait_for(pending, remaining) {
-                        Some(answer) => call.handle_decision(answer, world),
-                        None => call.handle_deadline(world),
-                    }
-                }
+                Step::Ask => decide(&mut request, world),
                 Step::GiveUp(_) | Step::LeftAlone => {
-                    return Err(Error::new(call.take_report(), last));
+                    return Err(Error::new(request.take_report(), last));
                 }
             };
         }
@@ -91,10 +76,7 @@ impl<S: RetryStrategy, C, W: World> Retry<'_, S, C, W> {
 }
 
 /// Awaits a decision on this thread, until the deadline.
-fn wait_for(
-    mut pending: PendingDecision,
-    remaining: impl Fn() -> Option<Duration>,
-) -> Option<Answer> {
+fn decide<S: RetryStrategy>(request: &mut Orchestrator<S>, world: &dyn World) -> Step {
     let unpark = Arc::new(Unpark {
         thread: thread::current(),
         woken: AtomicBool::new(false),
@@ -102,18 +84,18 @@ fn wait_for(
     let waker = Waker::from(Arc::clone(&unpark));
     let mut context = Context::from_waker(&waker);
     loop {
-        if let Poll::Ready(answer) = Pin::new(&mut pending).poll(&mut context) {
-            return Some(answer);
+        if let Poll::Ready(step) = request.poll_decision(&mut context, world) {
+            return step;
         }
-        match remaining() {
+        match request.request().remaining(world.now()) {
             None => thread::park(),
-            Some(left) if left.is_zero() => return None,
+            Some(Duration::ZERO) => return request.handle_deadline(world),
             Some(left) => {
                 thread::park_timeout(left);
                 // Virtual time stands still while a thread waits.
-                let stands_still = remaining() == Some(left);
+                let stands_still = request.request().remaining(world.now()) == Some(left);
                 if !unpark.woken.swap(false, Ordering::Acquire) && stands_still {
-                    return None;
+                    return request.handle_deadline(world);
                 }
             }
         }

@@ -21,23 +21,24 @@
 //! ```
 
 mod asynchronous;
+mod attempt;
 mod blocking;
+mod drive;
 mod until;
 
 use std::any::Any;
-use std::borrow::Borrow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use attempt::Attempt;
+pub use drive::Driver;
 pub use until::Unaccepted;
 
 use crate::call::Call;
-use crate::classify::{ByInfo, Classifier};
+use crate::classify::ByInfo;
 use crate::event::RetryEvent;
-use crate::orchestrator::{Orchestrator, Step};
-use crate::request::Request;
 use crate::strategy::{Limits, RetryStrategy, WhenTooLate, WorstCase};
-use crate::world::{Roll, SystemWorld, World};
+use crate::world::{Roll, SystemWorld, Timer, World};
 
 /// Starts describing a call that is retried under a strategy.
 ///
@@ -49,7 +50,6 @@ pub fn retry<'a, S: RetryStrategy>(strategy: S) -> Retry<'a, S> {
         strategy,
         classifier: ByInfo,
         call: Call::new("call"),
-        attempt_timeout: None,
         observer: None,
         world: SystemWorld,
     }
@@ -63,7 +63,6 @@ pub struct Retry<'a, S, C = ByInfo, W = SystemWorld> {
     strategy: S,
     classifier: C,
     call: Call,
-    attempt_timeout: Option<Duration>,
     observer: Option<&'a Observer<'a>>,
     world: W,
 }
@@ -121,7 +120,7 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
     /// only bounds [`Attempt::remaining`].
     #[inline]
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.attempt_timeout = Some(timeout);
+        self.call.attempt_timeout = Some(timeout);
         self
     }
 
@@ -133,7 +132,6 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
             strategy: self.strategy,
             classifier,
             call: self.call,
-            attempt_timeout: self.attempt_timeout,
             observer: self.observer,
             world: self.world,
         }
@@ -148,7 +146,6 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
             strategy: self.strategy,
             classifier: self.classifier,
             call: self.call,
-            attempt_timeout: self.attempt_timeout,
             observer: self.observer,
             world,
         }
@@ -156,7 +153,7 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
 
     /// Attaches a value that the strategy can read.
     pub fn context<T: Any + Send + Sync>(mut self, context: T) -> Self {
-        self.call.context.set(Arc::new(context));
+        self.call.context = Some(Arc::new(context));
         self
     }
 
@@ -171,25 +168,13 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
     pub fn worst_case(&self) -> WorstCase {
         self.strategy.info().worst_case(&Limits {
             timeout: self.call.timeout,
-            attempt_timeout: self.attempt_timeout,
+            attempt_timeout: self.call.attempt_timeout,
             attempts: None,
         })
     }
 }
 
-impl<S, C, W> Retry<'_, S, C, W> {
-    /// Returns the first attempt, which has all the time.
-    #[inline]
-    fn first_attempt(&self) -> Attempt {
-        Attempt {
-            number: 1,
-            remaining: shorter(self.call.timeout, self.attempt_timeout),
-        }
-    }
-}
-
-/// Combines the world of the call with its observer. The call itself implements this,
-/// because another value that lives across an await would cost memory writes.
+/// The world of the call, with its observer.
 impl<S, C, W: World> World for Retry<'_, S, C, W> {
     #[inline]
     fn now(&self) -> Instant {
@@ -208,75 +193,15 @@ impl<S, C, W: World> World for Retry<'_, S, C, W> {
         }
     }
 
-    #[inline]
-    fn is_observed(&self) -> bool {
-        self.observer.is_some() || self.world.is_observed()
-    }
-
     fn block(&self, delay: Duration) {
         self.world.block(delay);
     }
 }
 
-/// Handles the error of an attempt, also if the classifier panics.
-#[inline]
-fn handle_error<E, S: RetryStrategy, D: Borrow<Call>, C: Classifier<E>>(
-    call: &mut Orchestrator<S, D>,
-    classifier: &C,
-    error: &E,
-    world: &dyn World,
-) -> Step {
-    match classifier.classify_guarded(error) {
-        Ok(failure) => call.handle_failure(failure, world),
-        Err(panicked) => call.handle_unreadable(panicked, world),
-    }
-}
+impl<S, C, W: Timer> Timer for Retry<'_, S, C, W> {
+    type Sleep = W::Sleep;
 
-/// The number of an attempt and its time.
-#[derive(Clone, Copy, Debug)]
-pub struct Attempt {
-    number: u32,
-    remaining: Option<Duration>,
-}
-
-impl Attempt {
-    /// Returns the number of the attempt; the first is 1.
-    #[inline]
-    pub const fn number(&self) -> u32 {
-        self.number
-    }
-
-    /// Returns the time that it had when it began: the remaining time of the call, or its
-    /// own timeout if that is shorter. Pass it on to the functions that the attempt calls.
-    #[inline]
-    pub const fn remaining(&self) -> Option<Duration> {
-        self.remaining
-    }
-
-    /// Returns the attempt that begins now, with so many nanoseconds left if that is known.
-    #[inline]
-    fn next(
-        request: Request<'_>,
-        left: Option<u64>,
-        attempt_timeout: Option<Duration>,
-        world: &dyn World,
-    ) -> Self {
-        let left = match (left, request.started) {
-            (Some(left), _) => Some(Duration::from_nanos(left)),
-            (None, Some(_)) => request.remaining(world.now()),
-            (None, None) => None,
-        };
-        Self {
-            number: request.attempts(),
-            remaining: shorter(left, attempt_timeout),
-        }
-    }
-}
-
-#[inline]
-fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
+    fn sleep(&self, delay: Duration) -> W::Sleep {
+        self.world.sleep(delay)
     }
 }

@@ -6,7 +6,6 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 
-use super::asynchronous::NotMade;
 use super::{Attempt, Retry};
 use crate::classify::Classifier;
 use crate::error::Error;
@@ -71,7 +70,7 @@ impl<S: RetryStrategy, C, W> Retry<'_, S, C, W> {
         };
         let call = self.accepting();
         async move {
-            let result = call.drive::<_, _, (F, P), _, _>(NotMade, (operation, accept), attempts);
+            let result = call.drive::<_, _, (F, P), _, _>((operation, accept), attempts);
             result.await.map_err(into_unaccepted)
         }
     }
@@ -99,7 +98,6 @@ impl<'a, S, C, W> Retry<'a, S, C, W> {
             strategy: self.strategy,
             classifier: Accepting(self.classifier),
             call: self.call,
-            attempt_timeout: self.attempt_timeout,
             observer: self.observer,
             world: self.world,
         }

@@ -7,7 +7,6 @@ use super::{Planned, Unexplainable};
 use crate::call::Call;
 use crate::error::Time;
 use crate::failure::Failure;
-use crate::nested::outside;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::{LOAD_SHED, Reason};
 use crate::report::{Outcome, Verdict};
@@ -34,8 +33,7 @@ pub fn plan(
 ) -> Result<Plan, Unexplainable> {
     let now = any_instant();
     let failures: Vec<Failure> = failures.into_iter().take(Plan::MAX_ROWS).collect();
-    // Inside an attempt of a call, the plan is that of another call by itself.
-    let run = |roll| outside(|| run(strategy, call, &failures, now, roll));
+    let run = |roll| run(strategy, call, &failures, now, roll);
     let (mut plan, least) = (run(Roll::ONE)?, run(Roll::ZERO)?);
     if plan.verdict == Some(Verdict::Shed) {
         // A strategy that sheds some requests admits the one with the lowest roll.
@@ -175,7 +173,7 @@ fn run(
                 world.advance(delay);
                 request.handle_waited(&world)
             }
-            Step::Ask(_) | Step::LeftAlone => return Ok(plan),
+            Step::Ask | Step::LeftAlone => return Ok(plan),
             Step::GiveUp(verdict) => {
                 if verdict == Verdict::Shed {
                     plan.rows.push(PlanRow {
@@ -195,7 +193,7 @@ fn run(
 }
 
 fn decided<S: RetryStrategy>(step: &Step, request: &Orchestrator<S>) -> Planned {
-    if let Step::Ask(_) = step {
+    if let Step::Ask = step {
         return Planned::Asks;
     }
     let last = request.request().history().last();

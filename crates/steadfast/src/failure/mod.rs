@@ -9,7 +9,6 @@ use std::time::Duration;
 
 pub use stage::Stage;
 
-use crate::rare_box::RareBox;
 use crate::reason::Reason;
 
 /// The safety of a retry, as stated by the error itself (Smithy guidance,
@@ -90,7 +89,7 @@ pub struct Failure {
     /// For a reason that is always retried: the delay that its protocol
     /// prescribes in place of the controlled backoff.
     pub prescribed_delay: Option<Duration>,
-    detail: RareBox<Detail>,
+    detail: Option<Box<Detail>>,
 }
 
 /// Details for people, or for one strategy only. They are stored separately because most
@@ -145,7 +144,7 @@ impl Failure {
             soft_hint: false,
             fault: FaultSide::Other,
             prescribed_delay: None,
-            detail: RareBox::NONE,
+            detail: None,
         }
     }
 
@@ -210,13 +209,13 @@ impl Failure {
 
     /// Names the peer that the attempt went to.
     pub fn with_peer(mut self, peer: impl Into<Arc<str>>) -> Self {
-        self.detail.get_or_default().peer = Some(peer.into());
+        self.detail.get_or_insert_default().peer = Some(peer.into());
         self
     }
 
     /// Adds a short note on what happened. Never include document values or credentials.
     pub fn with_note(mut self, note: impl Into<Cow<'static, str>>) -> Self {
-        self.detail.get_or_default().note = Some(note.into());
+        self.detail.get_or_insert_default().note = Some(note.into());
         self
     }
 
@@ -234,13 +233,13 @@ impl Failure {
     /// assert!(failure.attachment::<String>().is_none());
     /// ```
     pub fn with_attachment<T: Any + Send + Sync>(mut self, attachment: Arc<T>) -> Self {
-        self.detail.get_or_default().attachment = Some(attachment);
+        self.detail.get_or_insert_default().attachment = Some(attachment);
         self
     }
 
     /// Returns the attachment, if it is a `T`.
     pub fn attachment<T: Any>(&self) -> Option<&T> {
-        self.detail.get()?.attachment.as_ref()?.downcast_ref()
+        self.detail.as_ref()?.attachment.as_ref()?.downcast_ref()
     }
 
     /// Returns whether the two are equal in a history, which ignores attachments.
@@ -271,12 +270,12 @@ impl Failure {
 
     /// Returns the peer that the attempt went to, if it was named.
     pub fn peer(&self) -> Option<&str> {
-        self.detail.get()?.peer.as_deref()
+        self.detail.as_ref()?.peer.as_deref()
     }
 
     /// Returns the note, if there is one.
     pub fn note(&self) -> Option<&str> {
-        self.detail.get()?.note.as_deref()
+        self.detail.as_ref()?.note.as_deref()
     }
 }
 

@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::strategy::{Cause, Refusal, RetryStrategy};
+use crate::strategy::{Cause, Refusal};
 
 /// Raised by a request whose strategy, classifier or observer panicked ([D13](crate::decisions#d13)).
 #[derive(Debug)]
@@ -22,20 +22,6 @@ pub fn guarded<T>(code: impl FnOnce() -> T) -> Result<T, Refusal> {
     // Unwind safety: what the closure can reach belongs to the request, which
     // fails, or to the strategy, whose own state is its author's to guard.
     catch_unwind(AssertUnwindSafe(code)).map_err(|payload| panicked(&*payload))
-}
-
-/// Runs a strategy's code at the beginning or the end of a request. The engine's own
-/// strategies need no guard there.
-#[inline(always)]
-pub(super) fn guarded_for<S: RetryStrategy, T>(
-    strategy: &S,
-    code: impl FnOnce() -> T,
-) -> Result<T, Refusal> {
-    if strategy.is_plain() {
-        Ok(code())
-    } else {
-        guarded(code)
-    }
 }
 
 #[cold]

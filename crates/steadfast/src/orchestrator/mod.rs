@@ -48,24 +48,22 @@ mod end;
 mod guarded;
 mod idle;
 mod step;
+mod tracked;
 
 use std::borrow::Borrow;
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll};
+use std::time::Instant;
 
-use decide::failure_of;
-use guarded::guarded_for;
 pub use guarded::{Panicked, guarded};
 pub use step::Step;
+use tracked::{Active, Phase, Tracked};
 
 use crate::call::Call;
 use crate::failure::{Failure, Stage};
-use crate::law::{Grounds, lawful};
-use crate::nested::is_inside_retry;
-use crate::reason::LOAD_SHED;
 use crate::report::Report;
 use crate::request::{Progress, Request};
-use crate::strategy::{Answer, Cause, Decision, Refusal, RetryStrategy, RetryToken};
-use crate::world::{FrozenWorld, World, nanos};
+use crate::strategy::{Admission, Refusal, RetryStrategy, RetryToken};
+use crate::world::World;
 
 /// One request under one strategy, from its first attempt to its verdict.
 ///
@@ -85,109 +83,53 @@ use crate::world::{FrozenWorld, World, nanos};
 /// request.handle_success(&world);
 /// ```
 ///
-/// It owns the description of the call, or borrows it.
+/// It owns the description of the call, or borrows it. It is lazy: while a free first
+/// attempt is under way, it holds nothing else. What a request needs from its first failure
+/// on is in one box.
 pub struct Orchestrator<S: RetryStrategy, C: Borrow<Call> = Call> {
     strategy: S,
     call: C,
     started: Option<Instant>,
-    progress: Progress,
-    token: Option<RetryToken>,
-    phase: Phase,
-    /// Whether a call around this one, or inside it, makes the retries.
-    nested: bool,
-    /// The nanoseconds to the deadline, if the attempt follows a decision at once.
-    left: Option<u64>,
+    life: Life,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
+/// How much there is to remember of a request.
+enum Life {
+    /// It has not begun.
     New,
-    Attempting,
-    Deciding,
-    Waiting {
-        capped: bool,
-    },
-    /// Refused, and the refusal is held back (D50).
-    HeldBack,
-    Finished,
+    /// A free first attempt is under way.
+    First,
+    /// Everything else.
+    Tracked(Box<Tracked>),
+    /// A free first attempt succeeded.
+    Over,
 }
 
 impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     /// Creates a request that has not begun.
+    #[inline]
     pub const fn new(strategy: S, call: C) -> Self {
         Self {
             strategy,
             call,
             started: None,
-            progress: Progress::none(true),
-            token: None,
-            phase: Phase::New,
-            nested: false,
-            left: None,
+            life: Life::New,
         }
-    }
-
-    /// Creates a request that began at this time, and whose first attempt is not made yet.
-    pub(crate) fn started_at(strategy: S, call: C, started: Option<Instant>) -> Self {
-        let mut request = Self::new(strategy, call);
-        request.started = started;
-        request
-    }
-
-    /// Creates a request whose first attempt is under way. The caller began that attempt
-    /// without an orchestrator, because the strategy admitted it without a token.
-    #[doc(hidden)]
-    #[inline]
-    pub fn in_first_attempt(
-        strategy: S,
-        call: C,
-        started: Option<Instant>,
-        world: &dyn World,
-    ) -> Self {
-        let request = Request {
-            call: call.borrow(),
-            started,
-            progress: Progress::NONE,
-        };
-        let token = strategy.deferred_token(&request, world).ok();
-        let mut progress = Progress::none(true);
-        progress.attempts = 1;
-        Self {
-            strategy,
-            call,
-            started,
-            progress,
-            token,
-            phase: Phase::Attempting,
-            nested: is_inside_retry(),
-            left: None,
-        }
-    }
-
-    /// States that a call inside an attempt makes the retries.
-    pub(crate) fn leave_retries(&mut self) {
-        self.nested = true;
     }
 
     /// Returns the request and its progress.
     #[inline]
     pub fn request(&self) -> Request<'_> {
+        let progress = match &self.life {
+            Life::New => Progress::NEW,
+            Life::First | Life::Over => Progress::FIRST,
+            Life::Tracked(tracked) => &tracked.progress,
+        };
         Request {
             call: self.call.borrow(),
             started: self.started,
-            progress: &self.progress,
+            progress,
         }
-    }
-
-    fn call(&self) -> &Call {
-        self.call.borrow()
-    }
-
-    /// Takes the nanoseconds to the deadline, if they are known because the attempt follows
-    /// a decision at once.
-    #[inline]
-    pub(crate) fn take_left(&mut self) -> Option<u64> {
-        self.left.take()
     }
 
     /// Returns the strategy.
@@ -198,239 +140,204 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     /// Returns the refusal that ends the request. A driver of a long poll finds it here
     /// while it waits for the end ([D50](crate::decisions#d50)).
     pub fn refusal(&self) -> Option<&Refusal> {
-        self.progress.trail.end()?.refusal.as_ref()
+        match &self.life {
+            Life::Tracked(tracked) => tracked.progress.trail.end()?.refusal.as_ref(),
+            Life::New | Life::First | Life::Over => None,
+        }
     }
 
     /// Starts the request. Without an initial token there is one attempt and no retry
     /// ([D38](crate::decisions#d38)). If the strategy sheds the request, there is no attempt
-    /// ([D41](crate::decisions#d41)). Inside a retry of another call, the outer call makes the
-    /// retries. This request is then retried only for reasons that are always retried, and to
-    /// wait for its own client ([`Reason::waiting_locally`](crate::Reason::waiting_locally)).
+    /// ([D41](crate::decisions#d41)).
     #[inline]
     pub fn begin(&mut self, world: &dyn World) -> Step {
-        if self.phase != Phase::New {
-            return Step::LeftAlone;
+        match &self.life {
+            Life::New => {}
+            Life::Tracked(tracked) if tracked.phase == Phase::New => {}
+            Life::First | Life::Tracked(_) | Life::Over => return Step::LeftAlone,
         }
-        if self.call().timeout.is_some() {
-            self.started.get_or_insert_with(|| world.now());
+        let call = self.call.borrow();
+        if call.timeout.is_some() {
+            self.started = Some(world.now());
         }
-        self.nested |= is_inside_retry();
-        match guarded_for(&self.strategy, || {
-            self.strategy.acquire_initial_token(&self.request(), world)
-        }) {
-            Ok(Ok(token)) => {
-                self.token = Some(token);
-                self.begin_with_token(world)
-            }
-            Ok(Err(refusal)) if refusal.cause() == Cause::Shed => {
-                self.handle_refused_start(refusal, world)
-            }
-            Ok(Err(_)) => self.begin_with_token(world),
-            Err(panicked) => self.handle_refused_start(panicked, world),
+        let admission = guarded(|| self.strategy.acquire_initial_token(&self.request(), world));
+        if let Ok(Admission::Free) = &admission
+            && !call.has_no_time()
+        {
+            self.life = Life::First;
+            return Step::Attempt;
         }
-    }
-
-    /// Starts the request, with or without a token.
-    fn begin_with_token(&mut self, world: &dyn World) -> Step {
-        if self.call().has_no_time() {
-            return self.time_out(world);
-        }
-        let delay = self
-            .token
-            .as_ref()
-            .map_or(Duration::ZERO, RetryToken::delay);
-        if delay.is_zero() {
-            return self.attempt();
-        }
-        let rule = self.token.as_ref().map(RetryToken::too_late_rule);
-        let (wait, capped) = self.capped(delay, world);
-        if capped && self.fails_fast(rule.unwrap_or_default()) {
-            let withdrawn = self.withdraw(world);
-            let too_late = Refusal::new(Cause::Deadline).would_wait(delay);
-            return self.give_up(
-                Some(withdrawn.err().unwrap_or(too_late)),
-                false,
-                world.now(),
-            );
-        }
-        self.phase = Phase::Waiting { capped };
-        Step::Wait {
-            delay: wait,
-            capped,
-        }
-    }
-
-    /// Ends the request before anything was sent, because the strategy shed it (D41) or
-    /// panicked (D13).
-    #[cold]
-    fn handle_refused_start(&mut self, refusal: Refusal, world: &dyn World) -> Step {
-        if refusal.cause() != Cause::Shed {
-            return self.give_up(Some(refusal), false, world.now());
-        }
-        let mut failure = Failure::not_sent(&LOAD_SHED);
-        if let Some(delay) = refusal.delay() {
-            failure = failure.with_hint(delay);
-        }
-        let world = &FrozenWorld::new(world);
-        self.record_failure(failure, world);
-        self.refuse(refusal, world)
+        self.act(|active| active.begin(admission, world))
     }
 
     /// Ends the request with a success.
     #[inline]
     pub fn handle_success(&mut self, world: &dyn World) {
-        if self.phase != Phase::Attempting {
-            return;
-        }
-        self.phase = Phase::Finished;
-        if self.token.is_some() {
-            // The request has its result. A strategy that panics here, or rejects
-            // its own token, does not take it away.
-            let (strategy, token) = (&self.strategy, &mut self.token);
-            let _ = guarded_for(strategy, || strategy.record_success_in_place(token, world));
-        }
+        let token = match &mut self.life {
+            Life::First => {
+                self.life = Life::Over;
+                None
+            }
+            Life::Tracked(tracked) => match tracked.succeed() {
+                Some(token) => Some(token),
+                None => return,
+            },
+            Life::New | Life::Over => return,
+        };
+        // The request has its result. A strategy that panics here, or rejects its own
+        // token, does not take it away.
+        let _ = guarded(|| self.strategy.record_success(token, world));
     }
 
     /// Decides what follows a failed attempt.
-    #[inline]
     pub fn handle_failure(&mut self, failure: Failure, world: &dyn World) -> Step {
-        if self.phase != Phase::Attempting {
-            return Step::LeftAlone;
-        }
-        let world = &FrozenWorld::new(world);
-        let timeout = failure.timeout;
-        self.record_failure(failure, world);
-        let out_of_time = self.progress.left == Some(0);
-        if timeout && out_of_time {
-            // The deadline ended the attempt. Reports that, even if the law forbids a retry too.
-            return self.refuse_unasked(Refusal::new(Cause::Deadline), world);
-        }
-        let grounds = match lawful(&self.request(), self.failure()) {
-            Ok(grounds) => grounds,
-            Err(cause) => return self.refuse_unasked(Refusal::new(cause), world),
-        };
-        if out_of_time {
-            return self.refuse_unasked(Refusal::new(Cause::Deadline), world);
-        }
-        if grounds == Grounds::AlwaysRetry {
-            return self.always_retry(world);
-        }
-        if self.nested && !waits_locally(self.failure()) {
-            return self.refuse_unasked(Refusal::new(Cause::Nested), world);
-        }
-        let request = Request {
-            call: self.call.borrow(),
-            started: self.started,
-            progress: &self.progress,
-        };
-        let (strategy, token) = (&self.strategy, &mut self.token);
-        let failure = failure_of(&self.progress);
-        match guarded(|| strategy.refresh_in_place(token, &request, failure, world)) {
-            Ok(None) => self.act_on_grant(world),
-            Ok(Some(decision)) => self.act_on_other(*decision, world),
-            Err(panicked) => {
-                self.token = None;
-                self.refuse(panicked, world)
-            }
+        self.act(|active| active.handle_failure(failure, world))
+    }
+
+    /// Notes that the attempt under way ended without waiting for anything, so it did no
+    /// I/O. Drivers that detect this call it before they report a failure. An attempt that
+    /// was not sent needs no such note.
+    pub fn handle_idle_attempt(&mut self) {
+        if let Life::Tracked(tracked) = &mut self.life {
+            tracked.progress.idle = true;
         }
     }
 
-    /// Acts on a decision that is no retry yet.
-    #[cold]
-    fn act_on_other(&mut self, decision: Decision, world: &FrozenWorld<'_>) -> Step {
-        match decision {
-            Decision::Ready(answer) => self.act_on(answer, world),
-            Decision::Pending(pending) => {
-                self.phase = Phase::Deciding;
-                self.progress.left = None;
-                Step::Ask(pending)
-            }
-        }
-    }
-
-    /// Acts on the answer to [`Step::Ask`].
-    pub fn handle_decision(&mut self, answer: Answer, world: &dyn World) -> Step {
-        match self.phase {
-            Phase::Deciding => {
-                let world = &FrozenWorld::new(world);
-                self.progress.left = self.request().remaining(world.now()).map(nanos);
-                self.act_on(answer, world)
-            }
-            Phase::New
-            | Phase::Attempting
-            | Phase::Waiting { .. }
-            | Phase::HeldBack
-            | Phase::Finished => Step::LeftAlone,
+    /// Polls the decision that [`Step::Ask`] waits for, and acts on it.
+    pub fn poll_decision(&mut self, cx: &mut Context<'_>, world: &dyn World) -> Poll<Step> {
+        match self.active() {
+            Some(mut active) => active.poll_decision(cx, world),
+            None => Poll::Ready(Step::LeftAlone),
         }
     }
 
     /// Continues after the delay of [`Step::Wait`]. A delay that was capped at the
     /// deadline ends in the timeout, whatever the clock says ([D9](crate::decisions#d9)).
     pub fn handle_waited(&mut self, world: &dyn World) -> Step {
-        match self.phase {
-            Phase::Waiting { capped: true } => self.time_out(world),
-            Phase::Waiting { capped: false } if self.out_of_time(world) => self.time_out(world),
-            Phase::Waiting { capped: false } => self.attempt(),
-            Phase::HeldBack => self.deliver_refusal(world),
-            Phase::New | Phase::Attempting | Phase::Deciding | Phase::Finished => Step::LeftAlone,
-        }
+        self.act(|active| active.handle_waited(world))
     }
 
     /// Continues before the delay of [`Step::Wait`] is over, for example when a new route
-    /// arrives ([D24](crate::decisions#d24)). The attempt is made unless the deadline has passed, even if the
-    /// delay was capped. A refusal that was held back is delivered.
+    /// arrives ([D24](crate::decisions#d24)). The attempt is made unless the deadline has
+    /// passed. If the delay was capped, the strategy is asked again. A refusal that was held
+    /// back is delivered.
     pub fn handle_woken(&mut self, world: &dyn World) -> Step {
-        match self.phase {
-            Phase::Waiting { .. } if self.out_of_time(world) => self.time_out(world),
-            Phase::Waiting { capped: true } => self.attempt_after_all(&FrozenWorld::new(world)),
-            Phase::Waiting { capped: false } => self.attempt(),
-            Phase::HeldBack => self.deliver_refusal(world),
-            Phase::New | Phase::Attempting | Phase::Deciding | Phase::Finished => Step::LeftAlone,
+        self.act(|active| active.handle_woken(world))
+    }
+
+    /// Ends the request with a conclusive error response, such as a missing document or a
+    /// CAS mismatch. For the strategy it is a success, because the peer works. For the
+    /// caller the request failed, and [`take_report`](Self::take_report) says so. Such
+    /// responses are never retried (RFC 0049, "Response Code Retry List").
+    ///
+    /// `stage` is [`Stage::Responded`], or [`Stage::Inconclusive`] if the request may have
+    /// been applied all the same.
+    pub fn handle_final_response(&mut self, stage: Stage, world: &dyn World) {
+        if let Some(mut active) = self.active() {
+            active.handle_final_response(stage, world);
         }
+    }
+
+    /// Ends the request because the client cannot send it as it is. For the strategy this
+    /// is neither a success nor a failure: nothing is refunded, and reservations are
+    /// released.
+    pub fn handle_unsendable(&mut self, world: &dyn World) {
+        if let Some(mut active) = self.active() {
+            active.handle_unsendable(world);
+        }
+    }
+
+    /// Handles an attempt that timed out. If the deadline has passed, the request times
+    /// out; otherwise the attempt failed.
+    pub fn handle_attempt_timeout(&mut self, world: &dyn World) -> Step {
+        self.act(|active| active.handle_attempt_timeout(world))
+    }
+
+    /// Ends the request because the classifier panicked on an attempt's error. The request
+    /// may have been applied, and is not retried ([D13](crate::decisions#d13)).
+    pub fn handle_unreadable(&mut self, refusal: Refusal, world: &dyn World) -> Step {
+        self.act(|active| active.handle_unreadable(refusal, world))
+    }
+
+    /// Ends the request because its deadline passed. An attempt that is cut off has bytes
+    /// in flight.
+    pub fn handle_deadline(&mut self, world: &dyn World) -> Step {
+        self.act(|active| active.handle_deadline(world))
+    }
+
+    /// Cancels the request, for example when a client is closed. It fails with
+    /// [`Cause::Cancelled`](crate::strategy::Cause::Cancelled), and an attempt under way has
+    /// bytes in flight ([D14](crate::decisions#d14)). Dropping the orchestrator is safe too,
+    /// but makes no report.
+    pub fn handle_cancel(&mut self, world: &dyn World) -> Step {
+        self.act(|active| active.handle_cancel(world))
+    }
+
+    /// Cancels the request in an attempt whose stage is known.
+    pub fn handle_cancelled_attempt(&mut self, failure: Failure, world: &dyn World) -> Step {
+        self.act(|active| active.handle_cancelled_attempt(failure, world))
     }
 
     /// Takes the report of a request that did not succeed. The request is empty afterwards.
     #[cold]
     pub fn take_report(&mut self) -> Report {
-        let progress = std::mem::replace(&mut self.progress, Progress::none(true));
-        Report::new(self.call().clone(), self.started, progress, &self.strategy)
+        let progress = match &mut self.life {
+            Life::Tracked(tracked) => {
+                std::mem::replace(&mut tracked.progress, Progress::after(0, true))
+            }
+            Life::New | Life::First | Life::Over => {
+                Progress::after(self.request().attempts(), true)
+            }
+        };
+        Report::new(
+            self.call.borrow().clone(),
+            self.started,
+            progress,
+            &self.strategy,
+        )
     }
 
-    #[inline]
-    fn attempt(&mut self) -> Step {
-        self.progress.attempts = self.progress.attempts.saturating_add(1);
-        self.phase = Phase::Attempting;
-        Step::Attempt
+    #[inline(never)]
+    fn act(&mut self, handle: impl FnOnce(&mut Active<'_>) -> Step) -> Step {
+        match self.active() {
+            Some(mut active) => handle(&mut active),
+            None => Step::LeftAlone,
+        }
     }
-}
 
-/// Returns whether the attempt was not made, because the client waits for something of its
-/// own. To wait sends nothing, so it may be done inside a retry of another call.
-fn waits_locally(failure: &Failure) -> bool {
-    failure.stage == Stage::NotSent && failure.reason.is_local_wait()
+    /// Returns the request with all its state, which is made now if it was not needed
+    /// before.
+    fn active(&mut self) -> Option<Active<'_>> {
+        match &self.life {
+            Life::New => self.life = Life::Tracked(Box::new(Tracked::new(Phase::New, 0, None))),
+            Life::First => {
+                let token = Some(RetryToken::free());
+                self.life = Life::Tracked(Box::new(Tracked::new(Phase::Attempting, 1, token)));
+            }
+            Life::Tracked(_) => {}
+            Life::Over => return None,
+        }
+        let Life::Tracked(tracked) = &mut self.life else {
+            return None;
+        };
+        Some(Active {
+            strategy: &self.strategy,
+            call: self.call.borrow(),
+            started: self.started,
+            tracked,
+        })
+    }
 }
 
 impl<S: RetryStrategy, C: Borrow<Call>> Drop for Orchestrator<S, C> {
     /// Notifies the strategy of a request that is dropped (law 8).
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
-        if self.token.is_some() {
-            self.abandon();
+        if let Life::First | Life::Tracked(_) = &self.life
+            && let Some(mut active) = self.active()
+        {
+            active.abandon();
         }
-    }
-}
-
-/// The world of a request that was dropped. Nothing is decided in it, so its time and
-/// its dice do not matter.
-struct Nowhere;
-
-impl World for Nowhere {
-    fn now(&self) -> Instant {
-        crate::world::any_instant()
-    }
-
-    fn roll(&self) -> crate::world::Roll {
-        crate::world::Roll::ZERO
     }
 }
 

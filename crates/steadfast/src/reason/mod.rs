@@ -37,7 +37,6 @@ pub struct Reason {
     allows_non_idempotent_retry: bool,
     always_retry: bool,
     never_retry: bool,
-    local_wait: bool,
 }
 
 impl Reason {
@@ -48,7 +47,6 @@ impl Reason {
             allows_non_idempotent_retry: false,
             always_retry: false,
             never_retry: false,
-            local_wait: false,
         }
     }
 
@@ -75,14 +73,6 @@ impl Reason {
         self
     }
 
-    /// States that a retry for this reason waits for something that the client fetches in the
-    /// background, such as a connection or a cluster config. Nothing was sent and the wait
-    /// sends nothing, so it is also allowed inside a retry of another call.
-    pub const fn waiting_locally(mut self) -> Self {
-        self.local_wait = true;
-        self
-    }
-
     /// Returns the name, as in logs, errors and metrics.
     pub const fn name(&self) -> &'static str {
         self.name
@@ -96,11 +86,6 @@ impl Reason {
     /// Returns whether the retry happens without asking the strategy.
     pub const fn always_retry(&self) -> bool {
         self.always_retry
-    }
-
-    /// Returns whether a retry waits for something that the client fetches in the background.
-    pub const fn is_local_wait(&self) -> bool {
-        self.local_wait
     }
 
     /// Returns whether requests are never retried for this reason.

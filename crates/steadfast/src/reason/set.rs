@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::Reason;
-use crate::rare_box::RareBox;
 
 /// How many different reasons fit before the set asks for heap memory. A
 /// request that meets more of them is rare.
@@ -14,7 +13,7 @@ const INLINE: usize = 4;
 #[derive(Clone, Default)]
 pub struct ReasonSet {
     inline: [Option<Seen>; INLINE],
-    more: RareBox<Vec<Seen>>,
+    more: Option<Box<Vec<Seen>>>,
 }
 
 #[derive(Clone, Copy)]
@@ -28,7 +27,7 @@ impl ReasonSet {
     pub const fn new() -> Self {
         Self {
             inline: [None; INLINE],
-            more: RareBox::NONE,
+            more: None,
         }
     }
 
@@ -55,7 +54,7 @@ impl ReasonSet {
                 }
             }
         }
-        let more = self.more.get_or_default();
+        let more = self.more.get_or_insert_default();
         if let Some(seen) = more.iter_mut().find(|seen| seen.reason == reason) {
             seen.times = seen.times.saturating_add(times);
             return false;
@@ -96,7 +95,7 @@ impl ReasonSet {
         self.inline
             .iter()
             .flatten()
-            .chain(self.more.get().into_iter().flatten())
+            .chain(self.more.as_deref().into_iter().flatten())
             .map(|seen| (seen.reason, seen.times))
     }
 }

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::rare_box::RareBox;
 use crate::reason::ReasonSet;
 use crate::report::Verdict;
 use crate::strategy::{Cause, Refusal};
@@ -109,7 +108,7 @@ impl<'a> History<'a> {
     }
 
     fn earlier(self) -> Option<&'a More> {
-        self.trail.more.get()
+        self.trail.more.as_deref()
     }
 }
 
@@ -128,7 +127,7 @@ pub(crate) struct Trail {
     id: AtomicU64,
     pub(crate) first_failure_at: Option<Instant>,
     pub(crate) last: Option<AttemptRecord>,
-    more: RareBox<More>,
+    more: Option<Box<More>>,
 }
 
 /// The state of a request that failed more than once, or has ended without a success.
@@ -157,7 +156,7 @@ impl Trail {
             id: AtomicU64::new(0),
             first_failure_at: None,
             last: None,
-            more: RareBox::NONE,
+            more: None,
         }
     }
 
@@ -188,7 +187,7 @@ impl Trail {
 
     #[cold]
     fn push_another(&mut self, mut record: AttemptRecord) -> &mut AttemptRecord {
-        let earlier = self.more.get().map_or(0, |more| more.records.len());
+        let earlier = self.more.as_deref().map_or(0, |more| more.records.len());
         let Some(last) = self.last.take() else {
             return self.last.insert(record);
         };
@@ -208,7 +207,7 @@ impl Trail {
             omitted,
             reasons,
             end: _,
-        } = self.more.get_or_default();
+        } = &mut **self.more.get_or_insert_default();
         reasons.insert_times(record.failure.reason, record.retries());
         if records.len() == KEPT - 1 {
             let left_out = records.remove(FIRST).times;
@@ -221,7 +220,7 @@ impl Trail {
     pub(crate) fn reasons(&self) -> ReasonSet {
         let mut reasons = self
             .more
-            .get()
+            .as_deref()
             .map(|more| more.reasons.clone())
             .unwrap_or_default();
         if let Some(last) = &self.last {
@@ -232,19 +231,19 @@ impl Trail {
 
     /// Returns how the request ended, if it has.
     pub(crate) fn end(&self) -> Option<&RequestEnd> {
-        self.more.get()?.end.as_ref()
+        self.more.as_deref()?.end.as_ref()
     }
 
     pub(crate) fn end_mut(&mut self) -> Option<&mut RequestEnd> {
-        self.more.get_mut()?.end.as_mut()
+        self.more.as_mut()?.end.as_mut()
     }
 
     pub(crate) fn set_end(&mut self, end: RequestEnd) {
-        self.more.get_or_default().end = Some(end);
+        self.more.get_or_insert_default().end = Some(end);
     }
 
     pub(crate) fn take_end(&mut self) -> Option<RequestEnd> {
-        self.more.get_mut()?.end.take()
+        self.more.as_mut()?.end.take()
     }
 }
 

@@ -32,11 +32,11 @@ pub struct Report {
 
 impl Report {
     #[cold]
-    pub(crate) fn new<S: RetryStrategy>(
+    pub(crate) fn new(
         call: Call,
         started: Option<Instant>,
         mut progress: Progress,
-        strategy: &S,
+        strategy: &dyn RetryStrategy,
     ) -> Self {
         let ended = progress.trail.take_end();
         let since = Request {

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Instant;
 
 use super::{
-    Answer, Cause, Decision, ForeignToken, Limits, Refusal, RetryAfter, RetryStrategy, RetryToken,
-    StrategyId, StrategyInfo, WhenTooLate, WorstCase, own_info, own_refresh, own_tokens,
+    Decision, Limits, Refusal, RetryAfter, RetryStrategy, RetryToken, StrategyId, StrategyInfo,
+    WhenTooLate, WorstCase,
 };
 use crate::backoff::Backoff;
 use crate::failure::Failure;
@@ -73,27 +73,6 @@ impl BestEffort {
         self.when_too_late = rule;
         self
     }
-
-    #[inline]
-    fn grant(
-        &self,
-        token: &mut RetryToken,
-        request: &Request<'_>,
-        failure: &Failure,
-        world: &dyn World,
-    ) -> Result<(), Refusal> {
-        token.check_issuer(&self.id)?;
-        lawful_unless_orchestrated(request, failure).map_err(Refusal::new)?;
-        self.maybe.allows(failure).map_err(Refusal::new)?;
-        let delay = self
-            .hint
-            .delay(&self.backoff, token, request, failure, world)?;
-        token.advance(delay);
-        if self.when_too_late == WhenTooLate::FailFast {
-            token.set_too_late_rule(self.when_too_late);
-        }
-        Ok(())
-    }
 }
 
 impl Default for BestEffort {
@@ -104,9 +83,27 @@ impl Default for BestEffort {
 }
 
 impl RetryStrategy for BestEffort {
-    own_refresh!();
-    own_tokens!();
-    own_info!();
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request<'_>,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        let granted = || {
+            let token = token.claim(&self.id)?;
+            lawful_unless_orchestrated(request, failure).map_err(Refusal::new)?;
+            self.maybe.allows(failure).map_err(Refusal::new)?;
+            let backoff = &self.backoff;
+            let delay = self.hint.delay(backoff, &token, request, failure, world)?;
+            Ok(token.next(delay).when_too_late(self.when_too_late))
+        };
+        granted().into()
+    }
+
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
 }
 
 impl StrategyInfo for BestEffort {

@@ -12,6 +12,41 @@ use crate::strategy::{BoxError, Refusal, RetryToken};
 /// A refreshed token, or the refusal of one.
 pub type Answer = Result<RetryToken, Refusal>;
 
+/// The answer to "may the first attempt be made?".
+#[derive(Debug)]
+pub enum Admission {
+    /// It is made at once, without a token. A strategy that needs to know nothing of it
+    /// answers this, and a request that succeeds at once then costs almost nothing.
+    Free,
+    /// It is made with this token.
+    Token(RetryToken),
+    /// After a refusal the first attempt is still made, but there are no retries
+    /// ([D38](crate::decisions#d38)). After [`Refusal::shed`], no attempt is made, and the
+    /// error says when to try again ([D41](crate::decisions#d41)).
+    Refused(Refusal),
+}
+
+impl Admission {
+    /// Returns the token of the first attempt, if there is one. A free attempt has a token
+    /// that the strategy claims when it is asked for a retry.
+    pub fn into_token(self) -> Option<RetryToken> {
+        match self {
+            Admission::Free => Some(RetryToken::free()),
+            Admission::Token(token) => Some(token),
+            Admission::Refused(_) => None,
+        }
+    }
+}
+
+impl From<Answer> for Admission {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Ok(token) => Admission::Token(token),
+            Err(refusal) => Admission::Refused(refusal),
+        }
+    }
+}
+
 /// A decision that takes time, because the strategy asks another service.
 ///
 /// A panic in the future becomes a refusal ([D13](crate::decisions#d13)). Dropping it drops the strategy's

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::{
-    Answer, Cause, Decision, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken, StrategyId,
-    StrategyInfo, WorstCase, own_info, own_tokens,
+    Cause, Decision, Limits, Refusal, RetryStrategy, RetryToken, StrategyId, StrategyInfo,
+    WorstCase,
 };
 use crate::failure::Failure;
 use crate::request::Request;
@@ -54,8 +54,9 @@ impl RetryStrategy for FailFast {
         }
     }
 
-    own_tokens!();
-    own_info!();
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
 }
 
 impl StrategyInfo for FailFast {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{
-    Answer, BoxError, Cause, Decision, ForeignToken, Refusal, RetryAction, RetryAfter,
-    RetryStrategy, RetryToken, StrategyId, StrategyInfo, own_info, own_tokens,
+    BoxError, Cause, Decision, Refusal, RetryAction, RetryAfter, RetryStrategy, RetryToken,
+    StrategyId, StrategyInfo,
 };
 use crate::failure::Failure;
 use crate::request::Request;
@@ -124,14 +124,15 @@ impl RetryStrategy for FromFn {
         failure: &Failure,
         _: &dyn World,
     ) -> Decision {
-        match token.check_issuer(&self.id) {
-            Ok(()) => (self.decide)(token, request, failure),
+        match token.claim(&self.id) {
+            Ok(token) => (self.decide)(token, request, failure),
             Err(foreign) => foreign.into(),
         }
     }
 
-    own_tokens!();
-    own_info!();
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
 }
 
 impl StrategyInfo for FromFn {

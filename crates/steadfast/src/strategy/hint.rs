@@ -12,7 +12,7 @@ use crate::backoff::{Backoff, Jitter};
 use crate::failure::Failure;
 use crate::request::Request;
 use crate::strategy::{Cause, Refusal, RetryToken};
-use crate::world::{World, nanos};
+use crate::world::World;
 
 /// The rule that combines a delay asked for by the peer (the hint, such as `Retry-After`)
 /// with the delay `t` of the backoff ([D36](crate::decisions#d36)).
@@ -93,34 +93,19 @@ impl RetryAfter {
         })
     }
 
-    #[inline(always)]
+    /// Returns the delay before the next attempt of a token.
+    #[inline]
     pub(super) fn delay(
-        &self,
+        self,
         backoff: &Backoff,
         token: &RetryToken,
         request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
-    ) -> Result<u64, Refusal> {
-        let own = backoff.nanos(token.retries(), token.delay_nanos(), world);
-        if failure.hint.is_none() {
-            return Ok(own);
-        }
-        self.hinted(backoff, own, request, failure)
-    }
-
-    #[cold]
-    fn hinted(
-        self,
-        backoff: &Backoff,
-        own: u64,
-        request: &Request<'_>,
-        failure: &Failure,
-    ) -> Result<u64, Refusal> {
-        let own = Duration::from_nanos(own);
+    ) -> Result<Duration, Refusal> {
+        let own = backoff.delay(token.retries(), token.delay(), world);
         let jittered = backoff.jitter() != Jitter::None;
-        let delay = self.within(backoff.cap(), own, jittered, request, failure)?;
-        Ok(nanos(delay))
+        self.within(backoff.cap(), own, jittered, request, failure)
     }
 
     /// Returns the longest possible delay in a request with this timeout.

@@ -36,10 +36,9 @@ use std::fmt;
 
 pub use adaptive::{Adaptive, WhenLimited};
 pub use best_effort::BestEffort;
-pub use decision::{Answer, Decision, PendingDecision, RetryAction};
+pub use decision::{Admission, Answer, Decision, PendingDecision, RetryAction};
 pub use fail_fast::FailFast;
 pub use forward::AnyStrategy;
-use forward::{own_info, own_refresh, own_tokens};
 pub use from_fn::{FromFn, from_async_fn, from_decision, from_fn};
 pub use gate::{
     AttemptLimit, Condition, FastFailOnTerminalError, Gate, Gated, MaxAttempts, Terminal,
@@ -66,19 +65,44 @@ use crate::world::World;
 ///
 /// One strategy serves a whole client and is called from all its threads. A request may
 /// use another one. A strategy synchronizes its own shared state.
+///
+/// The smallest strategy is one method:
+///
+/// ```
+/// use std::time::Duration;
+/// use steadfast::strategy::{Cause, Decision, Refusal, RetryToken};
+/// use steadfast::{Failure, Request, RetryStrategy, World};
+///
+/// struct OnceMore;
+///
+/// impl RetryStrategy for OnceMore {
+///     fn refresh_retry_token(
+///         &self,
+///         token: RetryToken,
+///         _: &Request<'_>,
+///         _: &Failure,
+///         _: &dyn World,
+///     ) -> Decision {
+///         match token.retries() {
+///             0 => Ok(token.next(Duration::from_millis(100))).into(),
+///             _ => Refusal::new(Cause::AttemptsUsedUp { limit: 2 }).into(),
+///         }
+///     }
+/// }
+/// ```
 pub trait RetryStrategy: Send + Sync {
-    /// Issues the token of the first attempt. There are three answers:
-    ///
-    /// - a token;
-    /// - a refusal: the first attempt is still made, but there are no retries
-    ///   ([D38](crate::decisions#d38));
-    /// - a refusal with [`Cause::Shed`], made by [`Refusal::shed`]: no attempt is made, and
-    ///   the error says when to try again ([D41](crate::decisions#d41)). Only strategies
-    ///   that shed load return it.
-    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer;
+    /// Admits the first attempt: free, with a token, without retries, or not at all. By
+    /// default it is free.
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
+        let _ = (request, world);
+        Admission::Free
+    }
 
-    /// Grants or refuses a retry after a failed attempt. Called only if the law allows
-    /// the retry. Refuses a token that another strategy issued.
+    /// Grants or refuses a retry after a failed attempt. Called only if the law allows the
+    /// retry. If the delay reaches the deadline, the retry is [withdrawn](Ending::withdrawn)
+    /// at once; if the request is woken before its deadline, the strategy is asked again,
+    /// with a token that no strategy has claimed. A strategy with shared state rejects the
+    /// tokens of other strategies ([`RetryToken::claim`]).
     fn refresh_retry_token(
         &self,
         token: RetryToken,
@@ -87,8 +111,15 @@ pub trait RetryStrategy: Send + Sync {
         world: &dyn World,
     ) -> Decision;
 
-    /// Records that the token's attempt succeeded.
-    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken>;
+    /// Records that an attempt succeeded; without a token, that it was a free first attempt.
+    fn record_success(
+        &self,
+        token: Option<RetryToken>,
+        world: &dyn World,
+    ) -> Result<(), ForeignToken> {
+        let _ = (token, world);
+        Ok(())
+    }
 
     /// Records that the request ended without a success and without a refusal of this
     /// strategy: the law forbade a retry, the deadline passed, or the caller dropped the
@@ -96,64 +127,6 @@ pub trait RetryStrategy: Send + Sync {
     /// [withdrawn](Ending::withdrawn); reservations are released.
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
         let _ = (token, ending, world);
-    }
-
-    /// Returns whether `acquire_initial_token` and `record_success` run only code of the
-    /// engine. They then need no guard against panics, which would double the cost of a
-    /// success at the first attempt.
-    #[doc(hidden)]
-    fn is_plain(&self) -> bool {
-        false
-    }
-
-    /// Returns whether this first attempt needs no token, because its initial token is free
-    /// and without a delay. If the attempt fails, `deferred_token` returns that token. If it
-    /// succeeds, `record_first_success` is called. If it is dropped, nothing is called.
-    #[doc(hidden)]
-    fn admits_without_token(&self) -> bool {
-        false
-    }
-
-    /// Returns the token of a first attempt that was admitted without one.
-    #[doc(hidden)]
-    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        self.acquire_initial_token(request, world)
-    }
-
-    /// Records that a first attempt succeeded which was admitted without a token.
-    #[doc(hidden)]
-    fn record_first_success(&self) {}
-
-    /// Refreshes a token where it is kept, which saves moving it twice. Returns `None` if the
-    /// retry is granted. Any other decision is returned, and the token is used up.
-    #[doc(hidden)]
-    fn refresh_in_place(
-        &self,
-        token: &mut Option<RetryToken>,
-        request: &Request<'_>,
-        failure: &Failure,
-        world: &dyn World,
-    ) -> Option<Box<Decision>> {
-        let decision = match token.take() {
-            Some(token) => self.refresh_retry_token(token, request, failure, world),
-            None => Refusal::new(Cause::NoToken).into(),
-        };
-        match decision {
-            Decision::Ready(Ok(refreshed)) => {
-                *token = Some(refreshed);
-                None
-            }
-            other => Some(Box::new(other)),
-        }
-    }
-
-    /// Records the success of a token where it is kept. The token is used up.
-    #[doc(hidden)]
-    fn record_success_in_place(&self, token: &mut Option<RetryToken>, world: &dyn World) {
-        if let Some(token) = token.take() {
-            // The request has its result, whoever issued the token.
-            let _ = self.record_success(token, world);
-        }
     }
 
     /// Returns its description, worst case and other facts. A strategy that implements

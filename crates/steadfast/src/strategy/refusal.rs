@@ -60,9 +60,6 @@ pub enum Cause {
     NoToken,
     /// A custom strategy declined.
     Declined,
-    /// The call is inside a retry of another call, or a call inside it was retried. Only
-    /// one of the two retries, so that attempts do not multiply.
-    Nested,
     /// The strategy, the classifier or the observer itself failed (D13).
     StrategyFailed,
 }
@@ -149,7 +146,6 @@ impl Cause {
             Cause::ForeignToken => "foreign_token",
             Cause::NoToken => "no_token",
             Cause::Declined => "declined",
-            Cause::Nested => "nested",
             Cause::StrategyFailed => "strategy_failed",
         }
     }
@@ -173,7 +169,6 @@ impl fmt::Display for Cause {
             Cause::ForeignToken => "the token was issued by another strategy",
             Cause::NoToken => "the strategy issued no token, so there are no retries",
             Cause::Declined => "the strategy declined",
-            Cause::Nested => "a call around it or inside it makes the retries",
             Cause::StrategyFailed => "the strategy, the classifier or the observer itself failed",
         })
     }

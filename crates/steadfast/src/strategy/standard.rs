@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     Answer, AttemptLimit, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter,
-    RetryStrategy, RetryToken, StrategyId, StrategyInfo, WhenTooLate, WorstCase, own_info,
-    own_refresh,
+    RetryStrategy, RetryToken, StrategyId, StrategyInfo, WhenTooLate, WorstCase,
 };
 use crate::backoff::{Backoff, Jitter};
 use crate::budget::{Budget, Costs, Refund};
@@ -126,6 +125,10 @@ impl Standard {
         &self.budget
     }
 
+    pub(super) fn initial_token(&self) -> RetryToken {
+        RetryToken::issued_by(&self.id)
+    }
+
     pub(super) fn check_issuer(&self, token: &RetryToken) -> Result<(), ForeignToken> {
         token.check_issuer(&self.id)
     }
@@ -157,64 +160,34 @@ impl Standard {
         self.rules.when_too_late
     }
 
-    /// Makes a token that of the next attempt, or refuses the retry.
-    #[inline]
-    fn grant(
-        &self,
-        token: &mut RetryToken,
-        request: &Request<'_>,
-        failure: &Failure,
-        world: &dyn World,
-    ) -> Result<(), Refusal> {
-        self.grant_after(0, token, request, failure, world)
-    }
-
     /// Decides about a retry that must wait for this long at least.
     #[inline]
     pub(super) fn grant_after(
         &self,
-        least_delay: u64,
-        token: &mut RetryToken,
+        least_delay: Duration,
+        token: RetryToken,
         request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
-    ) -> Result<(), Refusal> {
-        let (budget, max_attempts) = (&self.budget, self.max_attempts);
+    ) -> Answer {
+        let (budget, limit) = (&self.budget, self.max_attempts);
         let Rules { hint, maybe, .. } = &*self.rules;
-        token.check_issuer(&self.id)?;
+        let token = token.claim(&self.id)?;
         lawful_unless_orchestrated(request, failure).map_err(Refusal::new)?;
         maybe.allows(failure).map_err(Refusal::new)?;
-        let delay = hint.delay(self.backoff_for(failure), token, request, failure, world)?;
+        let delay = hint.delay(self.backoff_for(failure), &token, request, failure, world)?;
         let delay = delay.max(least_delay);
-        if token.retries().saturating_add(1) >= max_attempts {
-            let cause = Cause::AttemptsUsedUp {
-                limit: max_attempts,
-            };
-            return Err(Refusal::new(cause).would_wait(Duration::from_nanos(delay)));
+        if token.retries().saturating_add(1) >= limit {
+            return Err(Refusal::new(Cause::AttemptsUsedUp { limit }).would_wait(delay));
         }
         let cost = budget.cost(failure);
-        if request.reaches_deadline(delay, world) && budget.might_pay(cost, world.now()) {
-            token.owe(budget, cost);
-            token.advance(delay);
-            token.set_too_late_rule(self.when_too_late());
-            return Ok(());
-        }
         if let Err(left) = budget.pay(cost, world) {
-            let refusal = Refusal::new(Cause::BudgetEmpty);
-            let refusal = refusal.would_wait(Duration::from_nanos(delay));
+            let refusal = Refusal::new(Cause::BudgetEmpty).would_wait(delay);
             return Err(refusal.with_budget_left(left.into()));
         }
+        let mut token = token.next(delay).when_too_late(self.when_too_late());
         token.note_payment(budget.id(), cost);
-        token.advance(delay);
-        Ok(())
-    }
-
-    #[inline]
-    fn refund(&self, token: &RetryToken) -> Result<(), ForeignToken> {
-        token.check_issuer(&self.id)?;
-        let budget = &self.budget;
-        budget.refund(|| token.last_payment(budget.id()));
-        Ok(())
+        Ok(token)
     }
 
     #[inline]
@@ -330,37 +303,31 @@ impl StandardBuilder {
     }
 }
 
+/// A first attempt is free on an empty budget too: when it fails, the budget may have
+/// tokens again (Smithy guidance).
 impl RetryStrategy for Standard {
-    /// Succeeds on an empty budget too: when the first attempt fails, the budget may have
-    /// tokens again (Smithy guidance).
-    #[inline]
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(&self.id))
-    }
-
-    own_refresh!();
-
-    #[inline]
-    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        self.refund(&token)
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request<'_>,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        self.grant_after(Duration::ZERO, token, request, failure, world)
+            .into()
     }
 
     #[inline]
-    fn record_success_in_place(&self, token: &mut Option<RetryToken>, _: &dyn World) {
-        if let Some(token) = token {
-            let _ = self.refund(token);
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+        let budget = &self.budget;
+        match token {
+            None => budget.refund(|| 0),
+            Some(token) => {
+                token.check_issuer(&self.id)?;
+                budget.refund(|| token.last_payment(budget.id()));
+            }
         }
-        *token = None;
-    }
-
-    #[inline]
-    fn admits_without_token(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn record_first_success(&self) {
-        self.budget.refund(|| 0);
+        Ok(())
     }
 
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, _: &dyn World) {
@@ -370,7 +337,9 @@ impl RetryStrategy for Standard {
         }
     }
 
-    own_info!();
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
 }
 
 impl StrategyInfo for Standard {

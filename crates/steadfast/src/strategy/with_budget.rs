@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Instant;
 
 use super::{
-    Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
-    StrategyInfo, WorstCase,
+    Admission, Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy,
+    RetryToken, StrategyInfo, WorstCase,
 };
 use crate::budget::Budget;
 use crate::failure::Failure;
@@ -31,17 +31,7 @@ impl<S: RetryStrategy> WithBudget<S> {
 
     /// Pays for a retry that the inner strategy has granted, and withdraws it if the
     /// budget is empty. The inner strategy comes first because it knows the delay.
-    fn charge(
-        &self,
-        mut token: RetryToken,
-        cost: u32,
-        request: &Request<'_>,
-        world: &dyn World,
-    ) -> Answer {
-        if request.is_too_late(token.delay(), world) && self.budget.might_pay(cost, world.now()) {
-            token.owe(&self.budget, cost);
-            return Ok(token);
-        }
+    fn charge(&self, mut token: RetryToken, cost: u32, world: &dyn World) -> Answer {
         match self.budget.pay(cost, world) {
             Ok(()) => {
                 token.note_payment(self.budget.id(), cost);
@@ -58,7 +48,7 @@ impl<S: RetryStrategy> WithBudget<S> {
 
 impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
     #[inline]
-    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
         self.inner.acquire_initial_token(request, world)
     }
 
@@ -74,7 +64,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
             .inner
             .refresh_retry_token(token, request, failure, world);
         match refreshed {
-            Decision::Ready(Ok(token)) => self.charge(token, cost, request, world).into(),
+            Decision::Ready(Ok(token)) => self.charge(token, cost, world).into(),
             Decision::Ready(Err(refusal)) => refusal.into(),
             Decision::Pending(inner) => match self.budget.pay(cost, world) {
                 Ok(()) => {
@@ -87,10 +77,15 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
     }
 
     #[inline]
-    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
-        let last = token.last_payment(self.budget.id());
+    fn record_success(
+        &self,
+        token: Option<RetryToken>,
+        world: &dyn World,
+    ) -> Result<(), ForeignToken> {
+        let budget = &self.budget;
+        let last = token.as_ref().map(|token| token.last_payment(budget.id()));
         self.inner.record_success(token, world)?;
-        self.budget.refund(|| last);
+        budget.refund(|| last.unwrap_or_default());
         Ok(())
     }
 
@@ -99,27 +94,6 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
             self.budget.take_back(token.last_payment(self.budget.id()));
         }
         self.inner.record_end(token, ending, world);
-    }
-
-    #[inline]
-    fn is_plain(&self) -> bool {
-        self.inner.is_plain()
-    }
-
-    #[inline]
-    fn admits_without_token(&self) -> bool {
-        self.inner.admits_without_token()
-    }
-
-    #[inline]
-    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        self.inner.deferred_token(request, world)
-    }
-
-    #[inline]
-    fn record_first_success(&self) {
-        self.inner.record_first_success();
-        self.budget.refund(|| 0);
     }
 
     fn info(&self) -> &dyn StrategyInfo {

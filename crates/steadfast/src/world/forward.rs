@@ -18,11 +18,6 @@ macro_rules! forward {
             $inner.observe(event);
         }
 
-        #[inline]
-        fn is_observed(&$self) -> bool {
-            $inner.is_observed()
-        }
-
         fn block(&$self, delay: std::time::Duration) {
             $inner.block(delay);
         }

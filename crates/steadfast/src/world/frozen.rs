@@ -44,9 +44,4 @@ impl World for FrozenWorld<'_> {
     fn observe(&self, event: &RetryEvent<'_>) {
         self.world.observe(event);
     }
-
-    #[inline]
-    fn is_observed(&self) -> bool {
-        self.world.is_observed()
-    }
 }

@@ -51,14 +51,6 @@ pub trait World {
         let _ = event;
     }
 
-    /// Returns whether `observe` does anything. A world that does not override `observe` may
-    /// return false, which saves building the event.
-    #[doc(hidden)]
-    #[inline]
-    fn is_observed(&self) -> bool {
-        true
-    }
-
     /// Blocks this thread, for the blocking driver. Virtual time passes at once instead.
     #[expect(
         clippy::disallowed_methods,

@@ -47,10 +47,6 @@ impl<W: World> World for Seeded<W> {
         self.world.observe(event);
     }
 
-    fn is_observed(&self) -> bool {
-        self.world.is_observed()
-    }
-
     fn block(&self, delay: Duration) {
         self.world.block(delay);
     }

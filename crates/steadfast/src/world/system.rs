@@ -33,11 +33,6 @@ impl World for SystemWorld {
     fn roll(&self) -> Roll {
         Roll::from_bits(fastrand::u64(..))
     }
-
-    #[inline]
-    fn is_observed(&self) -> bool {
-        false
-    }
 }
 
 #[cfg(feature = "tokio")]
@@ -75,10 +70,6 @@ impl<W: World> World for Observed<'_, W> {
         if let Some(observer) = self.observer {
             observer(event);
         }
-    }
-
-    fn is_observed(&self) -> bool {
-        self.observer.is_some() || self.world.is_observed()
     }
 
     fn block(&self, delay: Duration) {

@@ -19,13 +19,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{
-    Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
-    Standard, StrategyInfo, WorstCase, own_info,
+    Admission, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
+    Standard, StrategyInfo, WorstCase,
 };
 use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::request::Request;
-use crate::world::{World, nanos};
+use crate::world::World;
 use limiter::{Limiter, Permit};
 
 /// [`Standard`] with a client-side send rate, for peers that often throttle.
@@ -111,16 +111,17 @@ impl Drop for Held<'_> {
 }
 
 impl RetryStrategy for Adaptive {
-    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        let token = self.standard.acquire_initial_token(request, world)?;
-        let (permit, wait) = self.permit(request, world)?;
-        let token = permit.by(token).after(wait);
-        Ok(token.when_too_late(self.standard.when_too_late()))
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
+        let admitted = self.permit(request, world).map(|(permit, wait)| {
+            let token = permit.by(self.standard.initial_token()).after(wait);
+            token.when_too_late(self.standard.when_too_late())
+        });
+        admitted.into()
     }
 
     fn refresh_retry_token(
         &self,
-        mut token: RetryToken,
+        token: RetryToken,
         request: &Request<'_>,
         failure: &Failure,
         world: &dyn World,
@@ -134,23 +135,20 @@ impl RetryStrategy for Adaptive {
 
         // The limiter is asked before the budget: a permit can be given back,
         // a payment cannot.
-        let (permit, wait) = match self.permit(request, world) {
-            Ok(granted) => granted,
-            Err(refusal) => return refusal.into(),
-        };
-        // Capacity accrues while the backoff runs: the longer of the two waits is enough.
-        let granted = self
-            .standard
-            .grant_after(nanos(wait), &mut token, request, failure, world);
-        match granted {
-            // No attempt follows, so others get the permit.
-            Ok(()) if request.is_too_late(token.delay(), world) => Ok(token).into(),
-            Ok(()) => Ok(permit.by(token)).into(),
-            Err(refusal) => refusal.into(),
-        }
+        let granted = self.permit(request, world).and_then(|(permit, wait)| {
+            // Capacity accrues while the backoff runs: the longer of the two waits is enough.
+            let standard = &self.standard;
+            let token = standard.grant_after(wait, token, request, failure, world)?;
+            Ok(permit.by(token))
+        });
+        granted.into()
     }
 
-    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(
+        &self,
+        token: Option<RetryToken>,
+        world: &dyn World,
+    ) -> Result<(), ForeignToken> {
         self.standard.record_success(token, world)?;
         self.limiter.update(world.now(), false);
         Ok(())
@@ -165,7 +163,9 @@ impl RetryStrategy for Adaptive {
         self.standard.record_end(token, ending, world);
     }
 
-    own_info!();
+    fn info(&self) -> &dyn StrategyInfo {
+        self
+    }
 }
 
 impl StrategyInfo for Adaptive {

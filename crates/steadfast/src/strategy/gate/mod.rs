@@ -16,7 +16,7 @@ pub use terminal::{FastFailOnTerminalError, Terminal, Terminals};
 pub use when::{Condition, When};
 
 use super::{
-    Answer, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
+    Admission, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
     StrategyInfo, WorstCase,
 };
 use crate::budget::Budget;
@@ -56,7 +56,7 @@ impl<S: RetryStrategy, G: Gate> Gated<S, G> {
 
 impl<S: RetryStrategy, G: Gate + 'static> RetryStrategy for Gated<S, G> {
     #[inline]
-    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
         self.strategy.acquire_initial_token(request, world)
     }
 
@@ -67,45 +67,26 @@ impl<S: RetryStrategy, G: Gate + 'static> RetryStrategy for Gated<S, G> {
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
-        match self.gate.refuses(token.retries(), request, failure) {
-            Some(refusal) => {
-                self.strategy
-                    .record_end(token, Ending::failed(failure), world);
-                refusal.into()
-            }
-            None => self
-                .strategy
-                .refresh_retry_token(token, request, failure, world),
-        }
+        let Some(refusal) = self.gate.refuses(token.retries(), request, failure) else {
+            let strategy = &self.strategy;
+            return strategy.refresh_retry_token(token, request, failure, world);
+        };
+        let ending = Ending::failed(failure);
+        self.strategy.record_end(token, ending, world);
+        refusal.into()
     }
 
     #[inline]
-    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(
+        &self,
+        token: Option<RetryToken>,
+        world: &dyn World,
+    ) -> Result<(), ForeignToken> {
         self.strategy.record_success(token, world)
     }
 
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
         self.strategy.record_end(token, ending, world);
-    }
-
-    #[inline]
-    fn is_plain(&self) -> bool {
-        self.strategy.is_plain()
-    }
-
-    #[inline]
-    fn admits_without_token(&self) -> bool {
-        self.strategy.admits_without_token()
-    }
-
-    #[inline]
-    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        self.strategy.deferred_token(request, world)
-    }
-
-    #[inline]
-    fn record_first_success(&self) {
-        self.strategy.record_first_success();
     }
 
     fn info(&self) -> &dyn StrategyInfo {

@@ -1,7 +1,5 @@
 //! Grants retries by number and delay alone.
 
-use std::time::Duration;
-
 use crate::backoff::{Backoff, Jitter};
 use crate::failure::{Failure, Stage};
 use crate::law::{MaybeRule, lawful_unless_orchestrated};
@@ -41,7 +39,7 @@ impl OwnDelays {
         failure: &Failure,
         world: &dyn World,
     ) -> Result<RetryToken, Refusal> {
-        token.check_issuer(&self.id)?;
+        let token = token.claim(&self.id)?;
         lawful_unless_orchestrated(request, failure).map_err(Refusal::new)?;
         MaybeRule::default().allows(failure).map_err(Refusal::new)?;
         let needs_time = failure.throttling || failure.stage == Stage::NotSent;
@@ -51,10 +49,9 @@ impl OwnDelays {
             let cause = Cause::AttemptsUsedUp {
                 limit: MAX_ATTEMPTS,
             };
-            return Err(Refusal::new(cause).would_wait(Duration::from_nanos(delay)));
+            return Err(Refusal::new(cause).would_wait(delay));
         }
-        let token = token.next_after(delay);
-        Ok(token.when_too_late(WhenTooLate::FailFast))
+        Ok(token.next(delay).when_too_late(WhenTooLate::FailFast))
     }
 }
 

@@ -12,17 +12,29 @@ use crate::budget::Budget;
 use crate::failure::{Failure, Stage};
 use crate::request::Request;
 use crate::strategy::{
-    Answer, Decision, Ending, ForeignToken, Limits, RetryStrategy, RetryToken, StrategyInfo,
+    Admission, Decision, Ending, ForeignToken, Limits, RetryStrategy, RetryToken, StrategyInfo,
     WorstCase,
 };
 use crate::world::World;
 
 impl LoadAware {
-    #[inline]
-    fn first_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+    fn admit(&self, request: &Request<'_>, world: &dyn World) -> Admission {
         match &self.attempts {
-            Attempts::Own(delays) => Ok(RetryToken::initial(&delays.id)),
+            Attempts::Own(_) => Admission::Free,
             Attempts::Of(strategy) => strategy.acquire_initial_token(request, world),
+        }
+    }
+
+    /// Admits an attempt that is measured, or sheds the request.
+    fn admit_measured(&self, request: &Request<'_>, world: &dyn World) -> Admission {
+        let stamp = match self.state.admit(world) {
+            Ok(stamp) => stamp,
+            Err(shed) => return Admission::Refused(shed),
+        };
+        match self.admit(request, world) {
+            Admission::Refused(refusal) => Admission::Refused(refusal),
+            Admission::Free => Admission::Token(RetryToken::free().stamped(stamp)),
+            Admission::Token(token) => Admission::Token(token.stamped(stamp)),
         }
     }
 
@@ -40,14 +52,11 @@ impl LoadAware {
 
 impl RetryStrategy for LoadAware {
     #[inline]
-    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        if self.state.passes_unnoticed() {
-            return self.first_token(request, world);
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
+        match self.state.passes_unnoticed() {
+            true => self.admit(request, world),
+            false => self.admit_measured(request, world),
         }
-        let stamp = self.state.admit(world)?;
-        let mut token = self.first_token(request, world)?;
-        token.set_stamp(stamp);
-        Ok(token)
     }
 
     fn refresh_retry_token(
@@ -74,8 +83,7 @@ impl RetryStrategy for LoadAware {
                     self.end(token, Ending::withdrawn(), world);
                     return refusal.into();
                 }
-                self.state.stamp(&mut token, failed);
-                Ok(token).into()
+                Ok(self.state.stamp(token, failed)).into()
             }
             Decision::Pending(pending) => {
                 let (state, roll) = (Arc::clone(&self.state), fraction(world.roll()));
@@ -92,19 +100,24 @@ impl RetryStrategy for LoadAware {
     }
 
     #[inline]
-    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
-        match &self.attempts {
-            Attempts::Own(delays) => {
+    fn record_success(
+        &self,
+        token: Option<RetryToken>,
+        world: &dyn World,
+    ) -> Result<(), ForeignToken> {
+        match (&token, &self.attempts) {
+            (None, _) => self.state.earn(),
+            (Some(token), Attempts::Own(delays)) => {
                 token.check_issuer(&delays.id)?;
-                self.state.record_success(&token, world);
+                self.state.record_success(token, world);
             }
-            Attempts::Of(strategy) => {
-                // The inner strategy takes the token, and may reject it.
-                self.state.record_success(&token, world);
-                strategy.record_success(token, world)?;
-            }
+            // The inner strategy takes the token, and may reject it.
+            (Some(token), Attempts::Of(_)) => self.state.record_success(token, world),
         }
-        Ok(())
+        match &self.attempts {
+            Attempts::Own(_) => Ok(()),
+            Attempts::Of(strategy) => strategy.record_success(token, world),
+        }
     }
 
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
@@ -117,39 +130,6 @@ impl RetryStrategy for LoadAware {
             _ => {}
         }
         self.end(token, ending, world);
-    }
-
-    #[inline]
-    fn is_plain(&self) -> bool {
-        match &self.attempts {
-            Attempts::Own(_) => true,
-            Attempts::Of(strategy) => strategy.is_plain(),
-        }
-    }
-
-    #[inline]
-    fn admits_without_token(&self) -> bool {
-        let inner = match &self.attempts {
-            Attempts::Own(_) => true,
-            Attempts::Of(strategy) => strategy.admits_without_token(),
-        };
-        inner && self.state.lets_pass()
-    }
-
-    #[inline]
-    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        match &self.attempts {
-            Attempts::Own(delays) => Ok(RetryToken::initial(&delays.id)),
-            Attempts::Of(strategy) => strategy.deferred_token(request, world),
-        }
-    }
-
-    #[inline]
-    fn record_first_success(&self) {
-        if let Attempts::Of(strategy) = &self.attempts {
-            strategy.record_first_success();
-        }
-        self.state.earn();
     }
 
     fn info(&self) -> &dyn StrategyInfo {

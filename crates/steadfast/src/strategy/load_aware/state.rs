@@ -85,13 +85,6 @@ impl State {
         self.brake.passes_unnoticed()
     }
 
-    /// Returns whether all is well, and this call is known not to be measured. Only then is
-    /// the call counted.
-    #[inline]
-    pub(super) fn lets_pass(&self) -> bool {
-        self.brake.lets_pass()
-    }
-
     /// Admits a first attempt and says when it begins, or sheds it.
     #[cold]
     pub(super) fn admit(&self, world: &dyn World) -> Result<u32, Refusal> {
@@ -193,8 +186,9 @@ impl State {
     }
 
     /// Marks when a retry begins.
-    pub(super) fn stamp(&self, token: &mut RetryToken, failed: Failed) {
-        token.set_stamp(stamp(failed.at + token.delay()));
+    pub(super) fn stamp(&self, token: RetryToken, failed: Failed) -> RetryToken {
+        let begins = failed.at + token.delay();
+        token.stamped(stamp(begins))
     }
 
     /// Returns what was paid for the token's attempt.
