@@ -19,8 +19,10 @@
 //! ```
 
 mod info;
+mod inner;
 
 pub use info::{ErrorInfo, RetryInfo};
+pub use inner::{ABox, ALocalBox, AnError, LookInto, Text, already_retried};
 
 pub use crate::driver::Unaccepted;
 use crate::failure::{Failure, Safety};
@@ -84,9 +86,13 @@ impl<E: ?Sized, C: Classifier<E>, F: Fn(&E) -> Option<Failure>> Classifier<E> fo
 }
 
 /// Treats every error as possibly temporary, with an unknown outcome: retried only if the
-/// call is idempotent.
-pub fn any_error<E: ?Sized>(_: &E) -> Failure {
-    Failure::in_flight(&OPERATION_FAILED)
+/// call is idempotent. The error of a call that was [retried already](already_retried) is
+/// not retried again.
+///
+/// Takes errors, boxes of errors such as `anyhow::Error`, and text.
+pub fn any_error<E: LookInto<Kind> + ?Sized, Kind>(error: &E) -> Failure {
+    let inner = error.as_error().and_then(already_retried);
+    inner.unwrap_or_else(|| Failure::in_flight(&OPERATION_FAILED))
 }
 
 /// Classifies by the side at fault, for errors that state nothing else: not retried if it

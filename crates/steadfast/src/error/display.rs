@@ -151,10 +151,14 @@ fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
     if let Some(hint) = failure.hint {
         write!(f, "asked for {}  ", Time(hint))?;
     }
+    decided(f, record)
+}
+
+fn decided(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
     match record.outcome {
         Outcome::Retry { delay, capped } => {
             let delay = Time(delay);
-            match (capped, times) {
+            match (capped, record.times) {
                 (true, _) => write!(f, "the deadline came {delay} later, before the retry"),
                 (false, 1) => write!(f, "retry in {delay}"),
                 (false, _) => write!(f, "the last retry in {delay}"),
@@ -162,6 +166,31 @@ fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
         }
         Outcome::Refused(cause) => write!(f, "not retried: {cause}"),
         Outcome::Undecided => f.write_str("undecided"),
+    }
+}
+
+/// Shows the attempts: on one line, or on one line each with `{:#}`.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.request().operation(), self.verdict())?;
+        if f.alternate() {
+            return history(f, self);
+        }
+        let records = self.history();
+        for (place, record) in records.records().enumerate() {
+            f.write_str(if place == 0 { ": " } else { "; " })?;
+            if place == records.before_the_gap() {
+                write!(f, "… {} more; ", records.omitted())?;
+            }
+            let (failure, at) = (&record.failure, Time(record.at));
+            write!(
+                f,
+                "#{} after {at}: {} {}, ",
+                record.attempt, failure.stage, failure.reason
+            )?;
+            decided(f, record)?;
+        }
+        Ok(())
     }
 }
 

@@ -14,8 +14,7 @@ use std::time::Duration;
 pub(crate) use display::Time;
 
 use crate::classify::RetryInfo;
-use crate::failure::{Failure, Safety, Stage};
-use crate::reason::OPERATION_FAILED;
+use crate::failure::{Failure, Safety};
 use crate::report::{Report, Verdict};
 use crate::strategy::{Cause, Refusal};
 
@@ -83,6 +82,11 @@ impl<E> Error<E> {
         refusal.delay()
     }
 
+    /// Returns whether the call was retried.
+    pub fn was_retried(&self) -> bool {
+        self.report().attempts() > 1
+    }
+
     /// Returns whether a retry was refused for this cause.
     pub fn was_refused_for(&self, cause: Cause) -> bool {
         self.refusal()
@@ -123,38 +127,16 @@ impl<E> RetryInfo for Error<E> {
     }
 
     fn to_failure(&self) -> Failure {
-        let (report, request) = (self.report(), self.report().request());
-        let mut failure = match report.history().last() {
-            _ if report.ended_by_response() => {
-                Failure::responded(&OPERATION_FAILED).with_safety(Safety::No)
-            }
-            Some(record) => record.failure.clone(),
-            // Nothing was sent.
-            None => Failure::not_sent(&OPERATION_FAILED),
-        };
-        if request.may_have_been_applied() && !failure.stage.may_have_been_applied() {
-            failure.stage = Stage::InFlight;
-        }
-        if report.retries() > 0 || self.is_ambiguous() || self.is_timeout() {
-            failure.safety = Safety::No;
-            let note = format!(
-                "an inner call gave up: {}",
-                failure.note().unwrap_or("failed")
-            );
-            failure = failure.with_note(note);
-        }
-        failure
+        self.report().to_failure()
     }
 }
 
-impl<E: StdError + 'static> StdError for Error<E> {
+/// Its source is the [`Report`], which shows every attempt. So the history survives in the
+/// chain of any other error, and [`already_retried`](crate::classify::already_retried) finds
+/// it there. The attempt's own error is [`last_error`](Error::last_error).
+impl<E: fmt::Debug + fmt::Display> StdError for Error<E> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match self.raised() {
-            Some(raised) => Some(raised),
-            None => self
-                .last_error()
-                .map(|last| last as &(dyn StdError + 'static)),
-        }
+        Some(self.report())
     }
 }
 

@@ -3,6 +3,7 @@
 mod history;
 mod verdict;
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -11,9 +12,10 @@ pub(crate) use history::{RequestEnd, Trail};
 pub use verdict::{Certainty, Verdict};
 
 use crate::call::Call;
+use crate::failure::{Failure, Safety, Stage};
 pub use crate::orchestrator::Panicked;
 use crate::orchestrator::guarded;
-use crate::reason::ReasonSet;
+use crate::reason::{OPERATION_FAILED, ReasonSet};
 use crate::request::{Progress, Request};
 use crate::strategy::{Described, Refusal, RetryStrategy};
 
@@ -129,6 +131,34 @@ impl Report {
         &self.strategy
     }
 
+    /// Returns whether a call around this one must not retry it: it was retried already, or
+    /// it may have been applied, or its time is over.
+    pub(crate) fn has_used_up_retries(&self) -> bool {
+        self.retries() > 0 || self.verdict.is_ambiguous() || self.verdict.is_timeout()
+    }
+
+    /// Returns the failure that the request is for a call around it.
+    pub(crate) fn to_failure(&self) -> Failure {
+        let mut failure = match self.history().last() {
+            _ if self.ended_by_response => {
+                Failure::responded(&OPERATION_FAILED).with_safety(Safety::No)
+            }
+            Some(record) => record.failure.clone(),
+            // Nothing was sent.
+            None => Failure::not_sent(&OPERATION_FAILED),
+        };
+        let applied = self.request().may_have_been_applied();
+        if applied && !failure.stage.may_have_been_applied() {
+            failure.stage = Stage::InFlight;
+        }
+        if self.has_used_up_retries() {
+            let note = failure.note().unwrap_or("failed");
+            let note = format!("an inner call gave up: {note}");
+            failure = failure.with_safety(Safety::No).with_note(note);
+        }
+        failure
+    }
+
     /// Returns the reasons of all failed attempts, retried or not.
     pub fn all_reasons(&self) -> ReasonSet {
         let mut reasons = self.reasons();
@@ -148,6 +178,15 @@ impl Report {
 fn described(strategy: &dyn RetryStrategy) -> String {
     guarded(|| Described(strategy).to_string())
         .unwrap_or_else(|_| "a strategy that failed to describe itself".to_owned())
+}
+
+/// The source of every error of a call. Its own source is the error that the strategy
+/// raised, if it raised one.
+impl StdError for Report {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        let raised = self.refusal()?.raised()?;
+        Some(raised)
+    }
 }
 
 impl fmt::Debug for Report {
