@@ -172,25 +172,29 @@ fn decided(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
 /// Shows the attempts: on one line, or on one line each with `{:#}`.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.request().operation(), self.verdict())?;
         if f.alternate() {
+            write!(f, "{} {}", self.request().operation(), self.verdict())?;
             return history(f, self);
         }
         let records = self.history();
         for (place, record) in records.records().enumerate() {
-            f.write_str(if place == 0 { ": " } else { "; " })?;
+            f.write_str(if place == 0 { "" } else { "; " })?;
             if place == records.before_the_gap() {
                 write!(f, "… {} more; ", records.omitted())?;
             }
             let (failure, at) = (&record.failure, Time(record.at));
+            let (stage, reason) = (failure.stage, failure.reason);
             write!(
                 f,
-                "#{} after {at}: {} {}, ",
-                record.attempt, failure.stage, failure.reason
+                "attempt {} after {at}: {stage}, {reason}, ",
+                record.attempt
             )?;
             decided(f, record)?;
         }
-        Ok(())
+        match records.is_empty() {
+            true => write!(f, "no failed attempt"),
+            false => Ok(()),
+        }
     }
 }
 
