@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use steadfast::strategy::{
-    Answer, Cause, Decision, Ending, ForeignToken, Refusal, RetryAfter, RetryToken, StrategyId,
+    Admission, Cause, Decision, Ending, ForeignToken, Refusal, RetryAfter, RetryToken, StrategyId,
 };
 use steadfast::{Backoff, Failure, Jitter, Request, RetryStrategy, Stage, World};
 
@@ -133,15 +133,15 @@ impl<G: Guard> Guarded<G> {
 }
 
 impl<G: Guard> RetryStrategy for Guarded<G> {
-    fn acquire_initial_token(&self, _: &Request<'_>, world: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, _: &Request<'_>, world: &dyn World) -> Admission {
         let mut guard = self.guard();
         if !guard.admits(world) {
-            return Err(Refusal::shed(TRY_AGAIN));
+            return Admission::Refused(Refusal::shed(TRY_AGAIN));
         }
         let now = world.now();
         guard.begin(false, now);
         drop(guard);
-        Ok(self.begin(RetryToken::initial(&self.id), now))
+        Admission::Token(self.begin(RetryToken::issued_by(&self.id), now))
     }
 
     fn refresh_retry_token(
@@ -162,7 +162,7 @@ impl<G: Guard> RetryStrategy for Guarded<G> {
             Ok(delay) => delay,
             Err(refusal) => return refusal.into(),
         };
-        if request.is_too_late(delay, world) {
+        if request.remaining(now).is_some_and(|left| delay >= left) {
             return Refusal::new(Cause::Deadline).would_wait(delay).into();
         }
         let mut guard = self.guard();
@@ -174,9 +174,15 @@ impl<G: Guard> RetryStrategy for Guarded<G> {
         Ok(self.begin(token.next(delay), now)).into()
     }
 
-    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
-        token.check_issuer(&self.id)?;
-        self.end(&token, AttemptResult::Success, world.now());
+    fn record_success(
+        &self,
+        token: Option<RetryToken>,
+        world: &dyn World,
+    ) -> Result<(), ForeignToken> {
+        if let Some(token) = token {
+            token.check_issuer(&self.id)?;
+            self.end(&token, AttemptResult::Success, world.now());
+        }
         Ok(())
     }
 

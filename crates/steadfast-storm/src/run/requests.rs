@@ -1,6 +1,5 @@
 //! The side of the clients: requests, attempts, delays, and layers of servers.
 
-use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -97,12 +96,12 @@ impl Run<'_> {
             return;
         };
         let mut step = handle(&mut open.request, &self.world);
-        while let Step::Ask(mut pending) = step {
+        if step == Step::Ask {
             // In a simulation nothing wakes a pending decision: it is ready now, or the
             // deadline comes first.
             let mut context = Context::from_waker(Waker::noop());
-            match Pin::new(&mut pending).poll(&mut context) {
-                Poll::Ready(answer) => step = open.request.handle_decision(answer, &self.world),
+            match open.request.poll_decision(&mut context, &self.world) {
+                Poll::Ready(decided) => step = decided,
                 Poll::Pending => {
                     let deadline = open.deadline;
                     let wait = self.requests.next_wait(wait);
@@ -115,7 +114,7 @@ impl Run<'_> {
             Step::Attempt => self.send_attempt(wait),
             Step::Wait { delay, .. } => self.wait_for(wait, delay),
             Step::GiveUp(verdict) => self.end_request(wait, verdict),
-            Step::Ask(_) => unreachable!("the loop above handles it"),
+            Step::Ask => unreachable!("no step follows a decision but these"),
             Step::LeftAlone => unreachable!("stale events are dropped above"),
         }
     }
