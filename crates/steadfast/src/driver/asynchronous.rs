@@ -98,8 +98,12 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
                 if !at_once && !driver.next(timer.as_mut()).await {
                     return Err(Error::new(driver.take_report(), last));
                 }
-                let attempt = operation(state.borrow_mut(), driver.attempt());
-                at_once = match driver.run(timer.as_mut(), attempt).await {
+                // In a block, so that the attempt is dropped before its result is handled.
+                let result = {
+                    let attempt = pin!(operation(state.borrow_mut(), driver.attempt()));
+                    driver.running(timer.as_mut(), attempt).await
+                };
+                at_once = match result {
                     Some(Ok(value)) => {
                         driver.succeed();
                         return Ok(value);

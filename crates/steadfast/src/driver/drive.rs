@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ impl<S: RetryStrategy, C: Borrow<Call>, W: Timer> Driver<S, C, W> {
 
     /// Starts the request. Returns whether an attempt follows at once; otherwise call
     /// [`next`](Self::next).
-    #[inline]
+    #[inline(always)]
     pub fn begin(&mut self) -> bool {
         let step = self.request.begin(&self.world);
         self.take(step)
@@ -97,7 +97,7 @@ impl<S: RetryStrategy, C: Borrow<Call>, W: Timer> Driver<S, C, W> {
 
     /// Polls the attempt under way. Returns `None` if its time is over; the attempt must be
     /// dropped then, and [`cut_off`](Self::cut_off) called.
-    #[inline]
+    #[inline(always)]
     pub fn poll_attempt<T>(
         &mut self,
         mut timer: Pin<&mut Option<W::Sleep>>,
@@ -111,27 +111,35 @@ impl<S: RetryStrategy, C: Borrow<Call>, W: Timer> Driver<S, C, W> {
             }
             return Poll::Ready(Some(result));
         }
-        if !self.waited {
-            self.waited = true;
-            let limit = Attempt::next(self.request.request(), &self.world).remaining();
-            timer.set(limit.map(|limit| self.world.sleep(limit)));
-        }
-        poll_timer(timer, cx).map(|()| None)
+        self.poll_limit(timer, cx).map(|()| None)
     }
 
     /// Awaits the attempt under way, until its time is over.
     #[inline]
     pub async fn run<F: Future>(
         &mut self,
-        mut timer: Pin<&mut Option<W::Sleep>>,
+        timer: Pin<&mut Option<W::Sleep>>,
         attempt: F,
     ) -> Option<F::Output> {
-        let mut attempt = std::pin::pin!(attempt);
-        poll_fn(|cx| self.poll_attempt(timer.as_mut(), cx, |cx| attempt.as_mut().poll(cx))).await
+        self.running(timer, pin!(attempt)).await
+    }
+
+    /// Does the same as [`run`](Self::run), with an attempt that is pinned already.
+    #[inline]
+    pub(super) fn running<'r, F: Future>(
+        &'r mut self,
+        timer: Pin<&'r mut Option<W::Sleep>>,
+        attempt: Pin<&'r mut F>,
+    ) -> Running<'r, S, C, W, F> {
+        Running {
+            driver: self,
+            timer,
+            attempt,
+        }
     }
 
     /// Ends the request with a success.
-    #[inline]
+    #[inline(always)]
     pub fn succeed(&mut self) {
         self.request.handle_success(&self.world);
     }
@@ -219,7 +227,7 @@ impl<S: RetryStrategy, C: Borrow<Call>, W: Timer> Driver<S, C, W> {
     pub fn take(&mut self, step: Step) -> bool {
         self.step = step;
         self.waited = false;
-        step == Step::Attempt
+        matches!(step, Step::Attempt)
     }
 
     /// Returns the request and its progress.
@@ -236,6 +244,20 @@ impl<S: RetryStrategy, C: Borrow<Call>, W: Timer> Driver<S, C, W> {
     /// Takes the report of a request that did not succeed.
     pub fn take_report(&mut self) -> Report {
         self.request.take_report()
+    }
+
+    /// Waits for the limit of the attempt under way.
+    fn poll_limit(
+        &mut self,
+        mut timer: Pin<&mut Option<W::Sleep>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        if !self.waited {
+            self.waited = true;
+            let limit = Attempt::next(self.request.request(), &self.world).remaining();
+            timer.set(limit.map(|limit| self.world.sleep(limit)));
+        }
+        poll_timer(timer, cx)
     }
 
     fn poll_wait(
@@ -269,6 +291,26 @@ impl<S: RetryStrategy, C: Borrow<Call>, W: Timer> Driver<S, C, W> {
             timer.set(left.map(|left| self.world.sleep(left)));
         }
         poll_timer(timer, cx)
+    }
+}
+
+/// See [`Driver::running`]. A future with a name, because `poll_fn` is not inlined, which
+/// would cost a first-try success a third more.
+pub(super) struct Running<'r, S: RetryStrategy, C: Borrow<Call>, W: Timer, F> {
+    driver: &'r mut Driver<S, C, W>,
+    timer: Pin<&'r mut Option<W::Sleep>>,
+    attempt: Pin<&'r mut F>,
+}
+
+impl<S: RetryStrategy, C: Borrow<Call>, W: Timer, F: Future> Future for Running<'_, S, C, W, F> {
+    type Output = Option<F::Output>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let attempt = &mut this.attempt;
+        this.driver
+            .poll_attempt(this.timer.as_mut(), cx, |cx| attempt.as_mut().poll(cx))
     }
 }
 

@@ -149,7 +149,7 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     /// Starts the request. Without an initial token there is one attempt and no retry
     /// ([D38](crate::decisions#d38)). If the strategy sheds the request, there is no attempt
     /// ([D41](crate::decisions#d41)).
-    #[inline]
+    #[inline(always)]
     pub fn begin(&mut self, world: &dyn World) -> Step {
         match &self.life {
             Life::New => {}
@@ -160,18 +160,21 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         if call.timeout.is_some() {
             self.started = Some(world.now());
         }
-        let admission = guarded(|| self.strategy.acquire_initial_token(&self.request(), world));
-        if let Ok(Admission::Free) = &admission
-            && !call.has_no_time()
-        {
-            self.life = Life::First;
-            return Step::Attempt;
+        if call.has_no_time() {
+            return self.handle_deadline(world);
         }
-        self.act(|active| active.begin(admission, world))
+        match guarded(|| self.strategy.acquire_initial_token(&self.request(), world)) {
+            Ok(Admission::Free) => {
+                self.life = Life::First;
+                Step::Attempt
+            }
+            Ok(admission) => self.act(|active| active.begin(admission, world)),
+            Err(panicked) => self.act(|active| active.handle_refused_start(panicked, world)),
+        }
     }
 
     /// Ends the request with a success.
-    #[inline]
+    #[inline(always)]
     pub fn handle_success(&mut self, world: &dyn World) {
         let token = match &mut self.life {
             Life::First => {
@@ -186,7 +189,10 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
         };
         // The request has its result. A strategy that panics here, or rejects its own
         // token, does not take it away.
-        let _ = guarded(|| self.strategy.record_success(token, world));
+        match guarded(|| self.strategy.record_success(token, world)) {
+            Ok(_) => {}
+            Err(panicked) => drop(panicked),
+        }
     }
 
     /// Decides what follows a failed attempt.
@@ -333,9 +339,12 @@ impl<S: RetryStrategy, C: Borrow<Call>> Drop for Orchestrator<S, C> {
     /// Notifies the strategy of a request that is dropped (law 8).
     #[inline]
     fn drop(&mut self) {
-        if let Life::First | Life::Tracked(_) = &self.life
-            && let Some(mut active) = self.active()
-        {
+        let owes_an_end = match &self.life {
+            Life::First => true,
+            Life::Tracked(tracked) => tracked.token.is_some(),
+            Life::New | Life::Over => false,
+        };
+        if owes_an_end && let Some(mut active) = self.active() {
             active.abandon();
         }
     }

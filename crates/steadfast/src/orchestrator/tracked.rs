@@ -79,20 +79,12 @@ impl Active<'_> {
     }
 
     /// Starts a request whose first attempt is not free.
-    pub(super) fn begin(
-        &mut self,
-        admission: Result<Admission, Refusal>,
-        world: &dyn World,
-    ) -> Step {
+    pub(super) fn begin(&mut self, admission: Admission, world: &dyn World) -> Step {
         match admission {
-            Err(refusal) => return self.handle_refused_start(refusal, world),
-            Ok(Admission::Refused(refusal)) if refusal.cause() == Cause::Shed => {
+            Admission::Refused(refusal) if refusal.cause() == Cause::Shed => {
                 return self.handle_refused_start(refusal, world);
             }
-            Ok(admission) => self.tracked.token = admission.into_token(),
-        }
-        if self.call.has_no_time() {
-            return self.time_out(world);
+            admission => self.tracked.token = admission.into_token(),
         }
         let token = self.tracked.token.as_ref();
         let (delay, rule) = token
@@ -117,7 +109,7 @@ impl Active<'_> {
 
     /// Ends the request before anything was sent, because the strategy shed it (D41) or
     /// panicked (D13).
-    fn handle_refused_start(&mut self, refusal: Refusal, world: &dyn World) -> Step {
+    pub(super) fn handle_refused_start(&mut self, refusal: Refusal, world: &dyn World) -> Step {
         if refusal.cause() != Cause::Shed {
             return self.give_up(Some(refusal), false, world.now());
         }

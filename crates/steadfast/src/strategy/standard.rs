@@ -125,6 +125,12 @@ impl Standard {
         &self.budget
     }
 
+    fn refund_retry(&self, token: RetryToken) -> Result<(), ForeignToken> {
+        token.check_issuer(&self.id)?;
+        self.budget.refund(|| token.last_payment(self.budget.id()));
+        Ok(())
+    }
+
     pub(super) fn initial_token(&self) -> RetryToken {
         RetryToken::issued_by(&self.id)
     }
@@ -319,15 +325,13 @@ impl RetryStrategy for Standard {
 
     #[inline]
     fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
-        let budget = &self.budget;
         match token {
-            None => budget.refund(|| 0),
-            Some(token) => {
-                token.check_issuer(&self.id)?;
-                budget.refund(|| token.last_payment(budget.id()));
+            None => {
+                self.budget.refund(|| 0);
+                Ok(())
             }
+            Some(token) => self.refund_retry(token),
         }
-        Ok(())
     }
 
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, _: &dyn World) {

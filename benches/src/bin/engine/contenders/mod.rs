@@ -30,6 +30,8 @@ pub(crate) const STANDARD: &str = "steadfast, standard";
 pub(crate) const STANDARD_DYN: &str = "steadfast, standard as &dyn";
 pub(crate) const STANDARD_DEADLINE: &str = "steadfast, standard with a deadline";
 pub(crate) const LOAD_AWARE: &str = "steadfast, load-aware";
+pub(crate) const OWN: &str = "steadfast, a user's strategy";
+pub(crate) const WRAPPER: &str = "steadfast, a user's wrapper of standard";
 pub(crate) const TOWER: &str = "tower, retry with its budget";
 pub(crate) const SMITHY: &str = "smithy, its strategy alone";
 

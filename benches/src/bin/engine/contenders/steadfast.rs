@@ -3,20 +3,26 @@
 use std::time::Duration;
 use steadfast::classify::RetryInfo;
 use steadfast::failure::Safety;
-use steadfast::{Backoff, BestEffort, Jitter, LoadAware, RetryStrategy, Standard, retry};
+use steadfast::strategy::{Admission, Cause, Decision, Ending, ForeignToken, Refusal, RetryToken};
+use steadfast::{
+    Backoff, BestEffort, Failure, Jitter, LoadAware, Request, RetryStrategy, Standard, World, retry,
+};
 
 use super::{
-    BEST_EFFORT, Contender, LOAD_AWARE, STANDARD, STANDARD_DEADLINE, STANDARD_DYN, TIMEOUT,
+    BEST_EFFORT, Contender, LOAD_AWARE, OWN, STANDARD, STANDARD_DEADLINE, STANDARD_DYN, TIMEOUT,
+    WRAPPER,
 };
 use crate::operation::{Peer, Unavailable, ask, drive, repeat};
 
-pub(super) fn all() -> [Contender; 5] {
+pub(super) fn all() -> [Contender; 7] {
     [
         best_effort(),
         standard(),
         standard_as_dyn(),
         standard_with_deadline(),
         load_aware(),
+        own(),
+        wrapper(),
     ]
 }
 
@@ -100,4 +106,66 @@ impl RetryInfo for Unavailable {
     fn is_retry_safe(&self) -> Safety {
         Safety::Yes
     }
+}
+
+/// The smallest strategy: two retries at once.
+struct Own;
+
+impl RetryStrategy for Own {
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        _: &Request<'_>,
+        _: &Failure,
+        _: &dyn World,
+    ) -> Decision {
+        match token.retries() {
+            0..2 => Ok(token.next(Duration::ZERO)).into(),
+            _ => Refusal::new(Cause::Declined).into(),
+        }
+    }
+}
+
+struct Wrapper(Standard);
+
+impl RetryStrategy for Wrapper {
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
+        self.0.acquire_initial_token(request, world)
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        request: &Request<'_>,
+        failure: &Failure,
+        world: &dyn World,
+    ) -> Decision {
+        self.0.refresh_retry_token(token, request, failure, world)
+    }
+
+    fn record_success(
+        &self,
+        token: Option<RetryToken>,
+        world: &dyn World,
+    ) -> Result<(), ForeignToken> {
+        self.0.record_success(token, world)
+    }
+
+    fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
+        self.0.record_end(token, ending, world);
+    }
+}
+
+fn own() -> Contender {
+    let strategy = Own;
+    Contender::new(OWN, move |failures, calls| {
+        under(&strategy, failures, calls);
+    })
+}
+
+fn wrapper() -> Contender {
+    let strategy = Wrapper(strategy());
+    Contender::new(WRAPPER, move |failures, calls| {
+        under(&strategy, failures, calls);
+    })
 }
