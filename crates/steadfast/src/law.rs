@@ -30,7 +30,6 @@ pub enum Grounds {
 /// Law 1: `NotSent` is safe for all requests, `InFlight` and `Inconclusive` for idempotent
 /// requests only, `Responded` if the reason says so. A reason that is never retried, and
 /// an error whose safety is "no", take precedence ([D5](crate::decisions#d5), [D34](crate::decisions#d34)).
-#[inline]
 pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause> {
     let reason = failure.reason;
     if reason.never_retry() || failure.safety == Safety::No {
@@ -53,7 +52,6 @@ pub fn lawful(request: &Request<'_>, failure: &Failure) -> Result<Grounds, Cause
 }
 
 /// Applies the law for a strategy, unless an orchestrator has already done so.
-#[inline]
 pub(crate) fn lawful_unless_orchestrated(
     request: &Request<'_>,
     failure: &Failure,
@@ -80,7 +78,6 @@ pub enum MaybeRule {
 
 impl MaybeRule {
     /// Checks a lawful retry against this rule. [`lawful`] has checked the idempotency.
-    #[inline]
     pub fn allows(self, failure: &Failure) -> Result<(), Cause> {
         let maybe = match failure.safety {
             Safety::Yes => return Ok(()),

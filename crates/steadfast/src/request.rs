@@ -48,7 +48,6 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// The progress of a call after so many attempts, none of which failed.
-    #[inline]
     pub(crate) const fn after(attempts: u32, orchestrated: bool) -> Self {
         Self {
             attempts,
@@ -82,38 +81,32 @@ impl Progress {
 
 impl<'a> Request<'a> {
     /// Returns the operation's name.
-    #[inline]
     pub const fn operation(&self) -> &'static str {
         self.call.operation
     }
 
     /// Returns the service's name, empty if none was given.
-    #[inline]
     pub const fn service(&self) -> &'static str {
         self.call.service
     }
 
     /// Returns whether the operation is idempotent.
-    #[inline]
     pub const fn is_idempotent(&self) -> bool {
         self.call.idempotent
     }
 
     /// Returns whether the operation is a long poll. See [`Call::long_polling`].
-    #[inline]
     pub const fn is_long_polling(&self) -> bool {
         self.call.long_polling
     }
 
     /// Returns the deadline, if there is one. A timeout that the clock cannot represent
     /// counts as none.
-    #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         self.started?.checked_add(self.call.timeout?)
     }
 
     /// Returns the time from `now` to the deadline: zero if it has passed, `None` without one.
-    #[inline]
     pub fn remaining(&self, now: Instant) -> Option<Duration> {
         self.deadline()
             .map(|deadline| deadline.saturating_duration_since(now))
@@ -121,7 +114,6 @@ impl<'a> Request<'a> {
 
     /// Returns when the request started. Without a deadline, that is the time of the
     /// first failure that led to a wait, when the clock was first read.
-    #[inline]
     pub fn started(&self) -> Option<Instant> {
         match self.started {
             None => self.progress.trail.first_failure_at,
@@ -135,7 +127,6 @@ impl<'a> Request<'a> {
     }
 
     /// Returns the number of attempts that were started.
-    #[inline]
     pub const fn attempts(&self) -> u32 {
         self.progress.attempts
     }
@@ -143,7 +134,6 @@ impl<'a> Request<'a> {
     /// Returns the number of retries, RFC 0049's `retryAttempts`. A retry counts from its
     /// decision on, before its delay. One that the deadline or a cancellation prevented
     /// does not count: at the end, this is the number of attempts after the first.
-    #[inline]
     pub const fn retries(&self) -> u32 {
         self.progress.retries
     }
@@ -156,14 +146,12 @@ impl<'a> Request<'a> {
 
     /// Returns whether an attempt's bytes may have left without a conclusive response.
     /// Once true, it stays true.
-    #[inline]
     pub const fn may_have_been_applied(&self) -> bool {
         self.progress.may_have_been_applied
     }
 
     /// Returns whether the outcome would be unknown if the request ended now: it may have
     /// been applied, and it is not idempotent ([D14](crate::decisions#d14)).
-    #[inline]
     pub const fn is_ambiguous(&self) -> bool {
         self.may_have_been_applied() && !self.is_idempotent()
     }

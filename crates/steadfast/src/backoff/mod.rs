@@ -178,7 +178,6 @@ impl Backoff {
 
     /// Returns the delay before the next retry, after `retries` retries, the last of which
     /// waited `previous`. Rolls the dice only if there is a jitter.
-    #[inline]
     pub fn delay(&self, retries: u32, previous: Duration, world: &dyn World) -> Duration {
         let longest = self.shape.longest(retries);
         Duration::from_nanos(match self.jitter {

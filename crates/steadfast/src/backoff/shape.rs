@@ -19,7 +19,6 @@ const CONTROLLED_MILLIS: [u64; 6] = [1, 10, 50, 100, 500, 1000];
 const MILLI: u64 = 1_000_000;
 
 impl Shape {
-    #[inline]
     pub(super) fn longest(&self, retries: u32) -> u64 {
         match self {
             Shape::Exponential {

@@ -44,7 +44,6 @@ use crate::world::{Roll, SystemWorld, Timer, World};
 ///
 /// Pass a reference to the client's strategy, or an `Arc` of it. By default a call is not
 /// idempotent and has no deadline.
-#[inline]
 pub fn retry<'a, S: RetryStrategy>(strategy: S) -> Retry<'a, S> {
     Retry {
         strategy,
@@ -69,21 +68,18 @@ pub struct Retry<'a, S, C = ByInfo, W = SystemWorld> {
 
 impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
     /// Names the operation, for errors and events.
-    #[inline]
     pub fn operation(mut self, operation: &'static str) -> Self {
         self.call.operation = operation;
         self
     }
 
     /// Names the service, for errors and events.
-    #[inline]
     pub fn service(mut self, service: &'static str) -> Self {
         self.call.service = service;
         self
     }
 
     /// Sets whether the operation is idempotent: applying it twice has no further effect.
-    #[inline]
     pub fn idempotent(mut self, idempotent: bool) -> Self {
         self.call.idempotent = idempotent;
         self
@@ -93,14 +89,12 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
     /// its retry is refused, but the failure may be temporary, the error comes after the
     /// delay of that retry, or after 1 s, at the deadline at the latest
     /// ([D50](crate::decisions#d50)).
-    #[inline]
     pub fn long_polling(mut self, long_polling: bool) -> Self {
         self.call.long_polling = long_polling;
         self
     }
 
     /// Sets the time of the whole call, attempts and waits together.
-    #[inline]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.call.timeout = Some(timeout);
         self
@@ -108,7 +102,6 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
 
     /// Sets what happens if a retry's delay reaches the deadline, in place of the
     /// strategy's own rule ([D40](crate::decisions#d40)).
-    #[inline]
     pub fn when_too_late(mut self, rule: WhenTooLate) -> Self {
         self.call.when_too_late = Some(rule);
         self
@@ -118,7 +111,6 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
     /// that takes longer is dropped and counts as in flight, so it is retried only if the
     /// call is idempotent. The blocking driver cannot drop an attempt; there the timeout
     /// only bounds [`Attempt::remaining`].
-    #[inline]
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.call.attempt_timeout = Some(timeout);
         self
@@ -126,7 +118,6 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
 
     /// Reads errors with this classifier instead of their own
     /// [`RetryInfo`](crate::classify::RetryInfo).
-    #[inline]
     pub fn classify<D>(self, classifier: D) -> Retry<'a, S, D, W> {
         Retry {
             strategy: self.strategy,
@@ -140,7 +131,6 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
     /// Takes time and randomness from this world, and waits in it: the timer of another
     /// executor ([`from_sleep`](crate::world::from_sleep)), or a
     /// [`VirtualWorld`](crate::VirtualWorld) in a test.
-    #[inline]
     pub fn world<V>(self, world: V) -> Retry<'a, S, C, V> {
         Retry {
             strategy: self.strategy,
@@ -158,7 +148,6 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
     }
 
     /// Calls `observer` for every retry and every refusal.
-    #[inline]
     pub fn observe(mut self, observer: &'a Observer<'a>) -> Self {
         self.observer = Some(observer);
         self
@@ -176,12 +165,10 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
 
 /// The world of the call, with its observer.
 impl<S, C, W: World> World for Retry<'_, S, C, W> {
-    #[inline]
     fn now(&self) -> Instant {
         self.world.now()
     }
 
-    #[inline]
     fn roll(&self) -> Roll {
         self.world.roll()
     }

@@ -103,26 +103,22 @@ struct Detail {
 
 impl Failure {
     /// Creates the failure of an attempt that sent nothing.
-    #[inline]
     pub const fn not_sent(reason: &'static Reason) -> Self {
         Self::new(reason, Stage::NotSent, Safety::Yes)
     }
 
     /// Creates the failure of an attempt whose bytes may have left, without a response.
-    #[inline]
     pub const fn in_flight(reason: &'static Reason) -> Self {
         Self::new(reason, Stage::InFlight, Safety::Maybe)
     }
 
     /// Creates the failure of an attempt whose response does not prove whether the request
     /// was applied.
-    #[inline]
     pub const fn inconclusive(reason: &'static Reason) -> Self {
         Self::new(reason, Stage::Inconclusive, Safety::Maybe)
     }
 
     /// Creates the failure of an attempt that got a conclusive response.
-    #[inline]
     pub const fn responded(reason: &'static Reason) -> Self {
         let safety = if reason.allows_non_idempotent_retry() {
             Safety::Yes
@@ -132,7 +128,6 @@ impl Failure {
         Self::new(reason, Stage::Responded, safety)
     }
 
-    #[inline]
     const fn new(reason: &'static Reason, stage: Stage, safety: Safety) -> Self {
         Self {
             reason,
@@ -150,34 +145,29 @@ impl Failure {
 
     /// Returns whether a conclusive response means that nothing was applied. An error that
     /// says "maybe" knows less than its reason claims ([D35](crate::decisions#d35)).
-    #[inline]
     pub(crate) const fn proves_not_applied(&self) -> bool {
         self.reason.allows_non_idempotent_retry() && !matches!(self.safety, Safety::Maybe)
     }
 
     /// Sets the safety that the error states.
-    #[inline]
     pub fn with_safety(mut self, safety: Safety) -> Self {
         self.safety = safety;
         self
     }
 
     /// Marks a throttling response.
-    #[inline]
     pub fn throttling(mut self) -> Self {
         self.throttling = true;
         self
     }
 
     /// Marks a timeout.
-    #[inline]
     pub fn timed_out(mut self) -> Self {
         self.timeout = true;
         self
     }
 
     /// Sets the shortest delay that the peer asks for.
-    #[inline]
     pub fn with_hint(mut self, hint: Duration) -> Self {
         self.hint = Some(hint);
         self
@@ -186,14 +176,12 @@ impl Failure {
     /// Sets a soft hint: the delay that the peer asks for counts only up to the strategy's
     /// own largest delay ([D44](crate::decisions#d44)). Under
     /// [`RetryAfter::Obey`](crate::strategy::RetryAfter::Obey) it counts in full.
-    #[inline]
     pub fn with_soft_hint(mut self, hint: Duration) -> Self {
         self.soft_hint = true;
         self.with_hint(hint)
     }
 
     /// Sets the side at fault.
-    #[inline]
     pub fn with_fault(mut self, fault: FaultSide) -> Self {
         self.fault = fault;
         self
@@ -201,7 +189,6 @@ impl Failure {
 
     /// Sets the delay that the protocol prescribes for a reason that is always retried;
     /// zero is at once. Strategies ignore it.
-    #[inline]
     pub fn with_prescribed_delay(mut self, delay: Duration) -> Self {
         self.prescribed_delay = Some(delay);
         self

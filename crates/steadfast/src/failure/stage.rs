@@ -23,7 +23,6 @@ pub enum Stage {
 
 impl Stage {
     /// Returns whether an attempt that ended at this stage may have been applied.
-    #[inline]
     pub const fn may_have_been_applied(self) -> bool {
         match self {
             Stage::InFlight | Stage::Inconclusive => true,

@@ -67,7 +67,6 @@ pub enum Outcome {
 }
 
 impl<'a> History<'a> {
-    #[inline]
     pub(crate) const fn new(trail: &'a Trail) -> Self {
         Self { trail }
     }
@@ -150,7 +149,6 @@ pub(crate) struct RequestEnd {
 }
 
 impl Trail {
-    #[inline]
     pub(crate) const fn empty() -> Self {
         Self {
             id: AtomicU64::new(0),
@@ -177,7 +175,6 @@ impl Trail {
     }
 
     /// Adds a record and returns it.
-    #[inline]
     pub(crate) fn push(&mut self, record: AttemptRecord) -> &mut AttemptRecord {
         if self.last.is_some() {
             return self.push_another(record);
@@ -248,7 +245,6 @@ impl Trail {
 }
 
 impl AttemptRecord {
-    #[inline]
     pub(crate) fn new(attempt: u32, at: Duration, failure: Failure) -> Self {
         Self {
             attempt,

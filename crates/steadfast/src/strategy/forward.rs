@@ -10,12 +10,10 @@ use crate::world::World;
 macro_rules! forward {
     ($(impl[$($generics:tt)+] $pointer:ty;)+) => {$(
         impl<$($generics)+> RetryStrategy for $pointer {
-            #[inline]
             fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
                 (**self).acquire_initial_token(request, world)
             }
 
-            #[inline]
             fn refresh_retry_token(
                 &self,
                 token: RetryToken,
@@ -26,7 +24,6 @@ macro_rules! forward {
                 (**self).refresh_retry_token(token, request, failure, world)
             }
 
-            #[inline]
             fn record_success(
                 &self,
                 token: Option<RetryToken>,
@@ -78,7 +75,6 @@ pub enum AnyStrategy<'a> {
 impl<'a> std::ops::Deref for AnyStrategy<'a> {
     type Target = dyn RetryStrategy + 'a;
 
-    #[inline]
     fn deref(&self) -> &Self::Target {
         match self {
             Self::Borrowed(strategy) => *strategy,

@@ -42,7 +42,6 @@ impl RetryAfter {
 
     /// Returns the delay after a failure, given the delay of the backoff and whether
     /// that is jittered. For custom strategies.
-    #[inline]
     pub fn apply(
         self,
         own: Duration,
@@ -54,7 +53,6 @@ impl RetryAfter {
     }
 
     /// The same, for a strategy whose own delays are at most `longest`.
-    #[inline]
     pub(crate) fn within(
         self,
         longest: Duration,
@@ -94,7 +92,6 @@ impl RetryAfter {
     }
 
     /// Returns the delay before the next attempt of a token.
-    #[inline]
     pub(super) fn delay(
         self,
         backoff: &Backoff,

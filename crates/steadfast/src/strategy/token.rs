@@ -102,7 +102,6 @@ impl StrategyId {
 
 impl RetryToken {
     /// Creates the token of a first attempt, to be made at once.
-    #[inline]
     pub const fn issued_by(issuer: &StrategyId) -> Self {
         let mut token = Self::free();
         token.issuer = Some(StrategyId(issuer.0));
@@ -110,7 +109,6 @@ impl RetryToken {
     }
 
     /// Creates the token of a free first attempt, which no strategy has claimed.
-    #[inline]
     pub(crate) const fn free() -> Self {
         Self {
             issuer: None,
@@ -137,7 +135,6 @@ impl RetryToken {
 
     /// Returns the token of the next attempt, to be made after `delay`. It keeps the
     /// payments and the state.
-    #[inline]
     pub fn next(mut self, delay: Duration) -> Self {
         self.count_retry();
         self.delay = delay;
@@ -146,14 +143,12 @@ impl RetryToken {
 
     /// Sets what happens if the delay reaches the deadline. Without this, the request
     /// waits for its deadline.
-    #[inline]
     pub fn when_too_late(mut self, rule: WhenTooLate) -> Self {
         self.too_late = rule;
         self
     }
 
     /// Sets the delay. Even a first attempt may have one.
-    #[inline]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
@@ -165,7 +160,6 @@ impl RetryToken {
     }
 
     /// Makes the token this strategy's own. Rejects a token of another strategy.
-    #[inline]
     pub fn claim(mut self, id: &StrategyId) -> Result<Self, ForeignToken> {
         match &self.issuer {
             Some(issuer) if issuer != id => Err(ForeignToken),
@@ -178,7 +172,6 @@ impl RetryToken {
     }
 
     /// Rejects a token that another strategy issued.
-    #[inline]
     pub fn check_issuer(&self, id: &StrategyId) -> Result<(), ForeignToken> {
         match &self.issuer {
             Some(issuer) if issuer != id => Err(ForeignToken),
@@ -187,13 +180,11 @@ impl RetryToken {
     }
 
     /// Returns the delay before the attempt.
-    #[inline]
     pub const fn delay(&self) -> Duration {
         self.delay
     }
 
     /// Returns the number of retries before the token's attempt.
-    #[inline]
     pub const fn retries(&self) -> u32 {
         self.retries
     }
@@ -224,7 +215,6 @@ impl RetryToken {
     }
 
     /// Counts a retry. A permit, a rule and a stamp are of one attempt.
-    #[inline]
     pub(crate) fn count_retry(&mut self) {
         self.retries = self.retries.saturating_add(1);
         self.permit = false;
@@ -233,7 +223,6 @@ impl RetryToken {
     }
 
     /// Records a payment from a budget, in place of the one before.
-    #[inline]
     pub(crate) fn note_payment(&mut self, budget: BudgetId, amount: u32) {
         let payment = Payment { budget, amount };
         if self.payment.budget == budget || self.payment.budget == BudgetId::NONE {
@@ -248,7 +237,6 @@ impl RetryToken {
     }
 
     /// Returns the last payment from a budget, zero if there was none.
-    #[inline]
     pub(crate) fn last_payment(&self, budget: BudgetId) -> u32 {
         let others = self.more.iter().flat_map(|more| &more.payments);
         let mut payments = std::iter::once(&self.payment).chain(others);
@@ -263,23 +251,19 @@ impl RetryToken {
     }
 
     /// Returns when its attempt begins, or zero if it is not measured.
-    #[inline]
     pub(crate) const fn stamp(&self) -> u32 {
         self.stamp
     }
 
-    #[inline]
     pub(crate) const fn holding(mut self, permit: bool) -> Self {
         self.permit |= permit;
         self
     }
 
-    #[inline]
     pub(crate) const fn holds_permit(&self) -> bool {
         self.permit
     }
 
-    #[inline]
     pub(crate) const fn too_late_rule(&self) -> WhenTooLate {
         self.too_late
     }

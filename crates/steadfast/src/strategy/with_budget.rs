@@ -47,7 +47,6 @@ impl<S: RetryStrategy> WithBudget<S> {
 }
 
 impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
-    #[inline]
     fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
         self.inner.acquire_initial_token(request, world)
     }
@@ -76,7 +75,6 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
         }
     }
 
-    #[inline]
     fn record_success(
         &self,
         token: Option<RetryToken>,

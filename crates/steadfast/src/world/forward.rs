@@ -3,17 +3,14 @@
 /// Implements the methods of a [`World`](super::World) by those of an inner one.
 macro_rules! forward {
     ($self:ident => $inner:expr) => {
-        #[inline]
         fn now(&$self) -> std::time::Instant {
             $inner.now()
         }
 
-        #[inline]
         fn roll(&$self) -> $crate::world::Roll {
             $inner.roll()
         }
 
-        #[inline]
         fn observe(&$self, event: &$crate::event::RetryEvent<'_>) {
             $inner.observe(event);
         }

@@ -14,7 +14,6 @@ pub(crate) struct FrozenWorld<'w> {
 }
 
 impl<'w> FrozenWorld<'w> {
-    #[inline]
     pub(crate) const fn new(world: &'w dyn World) -> Self {
         Self {
             world,
@@ -24,7 +23,6 @@ impl<'w> FrozenWorld<'w> {
 }
 
 impl World for FrozenWorld<'_> {
-    #[inline]
     fn now(&self) -> Instant {
         match self.now.get() {
             Some(now) => now,
@@ -40,7 +38,6 @@ impl World for FrozenWorld<'_> {
         self.world.roll()
     }
 
-    #[inline]
     fn observe(&self, event: &RetryEvent<'_>) {
         self.world.observe(event);
     }

@@ -19,7 +19,6 @@ use crate::event::RetryEvent;
 pub struct SystemWorld;
 
 impl World for SystemWorld {
-    #[inline]
     fn now(&self) -> Instant {
         #[cfg(feature = "tokio")]
         return tokio::time::Instant::now().into_std();
@@ -29,7 +28,6 @@ impl World for SystemWorld {
 
     /// Uses a generator of this thread, so threads share no cache line, and requests do not
     /// repeat each other's numbers.
-    #[inline]
     fn roll(&self) -> Roll {
         Roll::from_bits(fastrand::u64(..))
     }
@@ -41,7 +39,6 @@ impl super::Timer for SystemWorld {
 
     /// # Panics
     /// Outside a tokio runtime with time enabled.
-    #[inline]
     fn sleep(&self, delay: Duration) -> tokio::time::Sleep {
         tokio::time::sleep(delay)
     }

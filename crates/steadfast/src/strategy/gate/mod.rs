@@ -55,7 +55,6 @@ impl<S: RetryStrategy, G: Gate> Gated<S, G> {
 }
 
 impl<S: RetryStrategy, G: Gate + 'static> RetryStrategy for Gated<S, G> {
-    #[inline]
     fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
         self.strategy.acquire_initial_token(request, world)
     }
@@ -76,7 +75,6 @@ impl<S: RetryStrategy, G: Gate + 'static> RetryStrategy for Gated<S, G> {
         refusal.into()
     }
 
-    #[inline]
     fn record_success(
         &self,
         token: Option<RetryToken>,
