@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use steadfast_couchbase::options::parse_duration;
+use steadfast::duration;
 
 /// A year: a longer duration was probably meant in another unit.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -20,7 +20,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
 /// some people and seconds to others.
 pub(crate) fn parse_unbounded(text: &str) -> Result<Duration, String> {
     let invalid = || "must be a number with ms, s, m or h, as in 250ms or 2.5s".to_owned();
-    parse_duration(text).ok_or_else(invalid)
+    duration::parse(text).ok_or_else(invalid)
 }
 
 /// Parses a time limit: a duration above zero.

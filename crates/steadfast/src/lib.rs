@@ -68,6 +68,7 @@ mod counter;
 #[doc = include_str!("../docs/decisions.md")]
 pub mod decisions {}
 mod driver;
+pub mod duration;
 mod error;
 pub mod event;
 pub mod explain;

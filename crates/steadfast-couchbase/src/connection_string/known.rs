@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::options::{ClusterOptions, Compression, Network, Profile, parse_duration};
+use crate::options::{ClusterOptions, Compression, Network, Profile};
 
 /// A year: a longer duration was probably meant in another unit.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -158,8 +158,8 @@ fn profile(value: &str) -> Result<Profile, String> {
 fn duration(value: &str) -> Result<Duration, String> {
     let bare = value.chars().all(|c| c.is_ascii_digit() || c == '.');
     let parsed = match bare {
-        true => parse_duration(&format!("{value}ms")),
-        false => parse_duration(value),
+        true => steadfast::duration::parse(&format!("{value}ms")),
+        false => steadfast::duration::parse(value),
     };
     match parsed {
         Some(duration) if duration <= LONGEST => Ok(duration),

@@ -5,7 +5,6 @@
 //! invalid option.
 
 mod breaker;
-mod duration;
 mod profile;
 mod reporting;
 mod settings;
@@ -18,7 +17,6 @@ use std::time::Duration;
 use steadfast::{Backoff, RetryStrategy};
 
 pub use breaker::BreakerOptions;
-pub use duration::parse_duration;
 pub use profile::Profile;
 pub use reporting::ReportOptions;
 pub use tls::{Authority, TlsOptions};

@@ -13,7 +13,7 @@ const INLINE: usize = 4;
 #[derive(Clone, Default)]
 pub struct ReasonSet {
     inline: [Option<Seen>; INLINE],
-    more: Option<Box<Vec<Seen>>>,
+    more: Vec<Seen>,
 }
 
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ impl ReasonSet {
     pub const fn new() -> Self {
         Self {
             inline: [None; INLINE],
-            more: None,
+            more: Vec::new(),
         }
     }
 
@@ -54,7 +54,7 @@ impl ReasonSet {
                 }
             }
         }
-        let more = self.more.get_or_insert_default();
+        let more = &mut self.more;
         if let Some(seen) = more.iter_mut().find(|seen| seen.reason == reason) {
             seen.times = seen.times.saturating_add(times);
             return false;
@@ -95,7 +95,7 @@ impl ReasonSet {
         self.inline
             .iter()
             .flatten()
-            .chain(self.more.as_deref().into_iter().flatten())
+            .chain(&self.more)
             .map(|seen| (seen.reason, seen.times))
     }
 }

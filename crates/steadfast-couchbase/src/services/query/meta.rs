@@ -6,7 +6,6 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::options::parse_duration;
 use crate::server_text;
 use crate::services::rows::{Members, Rows};
 
@@ -97,7 +96,7 @@ fn go_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D
 fn parse_go_duration(text: &str) -> Option<Duration> {
     match text {
         "" => Some(Duration::ZERO),
-        text => parse_duration(text).filter(|duration| *duration < Duration::MAX),
+        text => steadfast::duration::parse(text).filter(|duration| *duration < Duration::MAX),
     }
 }
 

@@ -1,4 +1,6 @@
-//! Durations as text: `2.5s`, `2500ms`, `1m30.25s`.
+//! Parses durations as people write them: `2.5s`, `2500ms`, `1m30.25s`.
+//!
+//! Configuration files, connection strings and the command line have the same grammar.
 
 use std::time::Duration;
 
@@ -18,7 +20,7 @@ const UNITS: [(&str, u128); 8] = [
 ///
 /// Fractions are exact to the nanosecond. A duration that is too large becomes
 /// [`Duration::MAX`]. Returns `None` if the text is not a duration.
-pub fn parse_duration(text: &str) -> Option<Duration> {
+pub fn parse(text: &str) -> Option<Duration> {
     let mut total = Duration::ZERO;
     let mut rest = text;
     loop {
@@ -76,13 +78,10 @@ mod tests {
             ("0.1234567891s", 123_456_789),
         ] {
             let expected = Some(Duration::from_nanos(nanos));
-            assert_eq!(parse_duration(text), expected, "{text}");
+            assert_eq!(parse(text), expected, "{text}");
         }
         for text in ["18446744073709551615h", "99999999999999999999999s"] {
-            assert!(
-                parse_duration(text) > Some(Duration::from_secs(1 << 60)),
-                "{text}"
-            );
+            assert!(parse(text) > Some(Duration::from_secs(1 << 60)), "{text}");
         }
     }
 
@@ -92,7 +91,7 @@ mod tests {
             "", "5", "s", "ms", "-1s", "+1s", ".5s", "1.s", "1e3", "1e400s", "1 s", "1d", "1.2.3s",
             "٣s", "nan s", "∞s",
         ] {
-            assert_eq!(parse_duration(text), None, "{text}");
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 }
