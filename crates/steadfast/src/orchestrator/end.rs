@@ -51,7 +51,7 @@ impl Active<'_> {
         let refusal = Refusal::new(Cause::Deadline);
         match self.tracked.phase {
             Phase::Attempting => self.fail_for(refusal, cut_off("cut off by the deadline"), world),
-            Phase::Deciding => self.stop_deciding(refusal, world),
+            Phase::Deciding { .. } => self.stop_deciding(refusal, world),
             Phase::New | Phase::Waiting { .. } => self.time_out(world),
             Phase::HeldBack => self.deliver_refusal(world),
             Phase::Finished => Step::LeftAlone,
@@ -65,7 +65,7 @@ impl Active<'_> {
                 let cancelled = Failure::in_flight(&OPERATION_FAILED).with_note("cancelled");
                 self.fail_for(refusal, cancelled, world)
             }
-            Phase::Deciding => self.stop_deciding(refusal, world),
+            Phase::Deciding { .. } => self.stop_deciding(refusal, world),
             Phase::New | Phase::Waiting { .. } => {
                 let told = self.tell_abandoned(world);
                 self.give_up(Some(told.err().unwrap_or(refusal)), false, world.now())

@@ -32,7 +32,10 @@ pub(super) struct Tracked {
 pub(super) enum Phase {
     New,
     Attempting,
-    Deciding,
+    Deciding {
+        /// The request was woken, so a retry that is granted is made at once.
+        woken: bool,
+    },
     Waiting {
         capped: bool,
     },
@@ -145,7 +148,7 @@ impl Active<'_> {
             return self.always_retry(world);
         }
         match self.tracked.token.take() {
-            Some(token) => match self.ask(token, world) {
+            Some(token) => match self.ask(token, false, world) {
                 Ok(()) => self.act_on_grant(world),
                 Err(step) => step,
             },
@@ -154,7 +157,7 @@ impl Active<'_> {
     }
 
     /// Asks the strategy for a retry. Returns the next step if it is not granted at once.
-    fn ask(&mut self, token: RetryToken, world: &FrozenWorld<'_>) -> Result<(), Step> {
+    fn ask(&mut self, token: RetryToken, woken: bool, world: &FrozenWorld<'_>) -> Result<(), Step> {
         let (strategy, request, failure) = (self.strategy, self.request(), self.failure());
         let decision = guarded(|| strategy.refresh_retry_token(token, &request, failure, world));
         match decision {
@@ -163,7 +166,7 @@ impl Active<'_> {
                 Ok(())
             }
             Ok(Decision::Pending(pending)) => {
-                self.tracked.phase = Phase::Deciding;
+                self.tracked.phase = Phase::Deciding { woken };
                 self.tracked.pending = Some(pending);
                 Err(Step::Ask)
             }
@@ -181,7 +184,10 @@ impl Active<'_> {
         Poll::Ready(match answer {
             Ok(token) => {
                 self.tracked.token = Some(token);
-                self.act_on_grant(world)
+                match self.tracked.phase {
+                    Phase::Deciding { woken: true } => self.retry_woken(world),
+                    _ => self.act_on_grant(world),
+                }
             }
             Err(refusal) => self.refuse(refusal, world),
         })
@@ -193,7 +199,9 @@ impl Active<'_> {
             Phase::Waiting { capped: false } if self.out_of_time(world) => self.time_out(world),
             Phase::Waiting { capped: false } => self.attempt(),
             Phase::HeldBack => self.deliver_refusal(world),
-            Phase::New | Phase::Attempting | Phase::Deciding | Phase::Finished => Step::LeftAlone,
+            Phase::New | Phase::Attempting | Phase::Deciding { .. } | Phase::Finished => {
+                Step::LeftAlone
+            }
         }
     }
 
@@ -203,7 +211,9 @@ impl Active<'_> {
             Phase::Waiting { capped: true } => self.attempt_after_all(&FrozenWorld::new(world)),
             Phase::Waiting { capped: false } => self.attempt(),
             Phase::HeldBack => self.deliver_refusal(world),
-            Phase::New | Phase::Attempting | Phase::Deciding | Phase::Finished => Step::LeftAlone,
+            Phase::New | Phase::Attempting | Phase::Deciding { .. } | Phase::Finished => {
+                Step::LeftAlone
+            }
         }
     }
 
@@ -217,7 +227,7 @@ impl Active<'_> {
             return self.retry_woken(world);
         }
         let token = RetryToken::free_after(self.tracked.progress.attempts.saturating_sub(1));
-        match self.ask(token, world) {
+        match self.ask(token, true, world) {
             Ok(()) => self.retry_woken(world),
             Err(step) => step,
         }
