@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::call::Call;
 use crate::reason::ReasonSet;
-use crate::report::{History, Trail};
+use crate::report::{History, Outcome, Trail};
 
 /// RFC 0049's `Request` ("Request Annotation"): a call and its progress, as a strategy
 /// sees them. The user's own data is one typed value instead of a map:
@@ -160,6 +160,13 @@ impl<'a> Request<'a> {
     /// record is the last one, and undecided.
     pub fn history(&self) -> History<'a> {
         History::new(&self.progress.trail)
+    }
+
+    /// Returns whether a strategy is asked about the last failure again. It granted a retry
+    /// before, which would have come after the deadline, and then the request was woken.
+    pub fn is_asked_again(&self) -> bool {
+        let last = self.progress.trail.last.as_ref();
+        last.is_some_and(|last| matches!(last.outcome, Outcome::Retry { capped: true, .. }))
     }
 
     /// Returns the number of this request in events. It is assigned when it is first read.

@@ -129,9 +129,11 @@ impl RetryStrategy for Adaptive {
         if let Err(foreign) = self.standard.check_issuer(&token) {
             return foreign.into();
         }
-        // The attempt was made: its permit is used, and its outcome counts
+        // The attempt was made: its permit is used, and its outcome counts once,
         // whether or not another attempt follows.
-        self.limiter.update(world.now(), failure.throttling);
+        if !request.is_asked_again() {
+            self.limiter.update(world.now(), failure.throttling);
+        }
 
         // The limiter is asked before the budget: a permit can be given back,
         // a payment cannot.

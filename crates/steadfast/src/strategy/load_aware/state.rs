@@ -119,7 +119,10 @@ impl State {
         world: &dyn World,
     ) -> Failed {
         let (now, at) = (world.now(), age(world.now()));
-        let measured = self.brake.record_failure(token.stamp(), failure, at);
+        let measured = match request.is_asked_again() {
+            true => None,
+            false => self.brake.record_failure(token.stamp(), failure, at),
+        };
         // Without a stamp, the first attempt began with the request, if that knows when.
         let of_request = request.deadline().and(request.started());
         let of_request = of_request.filter(|_| token.retries() == 0);
