@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Instant;
 
 use super::{
-    Decision, Limits, Refusal, RetryAfter, RetryStrategy, RetryToken, StrategyId, StrategyInfo,
-    WhenTooLate, WorstCase,
+    Decision, ForeignToken, Limits, Refusal, RetryAfter, RetryStrategy, RetryToken, StrategyId,
+    StrategyInfo, WhenTooLate, WorstCase,
 };
 use crate::backoff::Backoff;
 use crate::failure::Failure;
@@ -99,6 +99,11 @@ impl RetryStrategy for BestEffort {
             Ok(token.next(delay).when_too_late(self.when_too_late))
         };
         granted().into()
+    }
+
+    #[inline]
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+        token.map_or(Ok(()), |token| token.check_issuer(&self.id))
     }
 
     fn info(&self) -> &dyn StrategyInfo {

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::{
-    Cause, Decision, Limits, Refusal, RetryStrategy, RetryToken, StrategyId, StrategyInfo,
-    WorstCase,
+    Cause, Decision, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken, StrategyId,
+    StrategyInfo, WorstCase,
 };
 use crate::failure::Failure;
 use crate::request::Request;
@@ -52,6 +52,11 @@ impl RetryStrategy for FailFast {
             Ok(()) => Refusal::new(Cause::Declined).into(),
             Err(foreign) => foreign.into(),
         }
+    }
+
+    #[inline]
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+        token.map_or(Ok(()), |token| token.check_issuer(&self.id))
     }
 
     fn info(&self) -> &dyn StrategyInfo {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{
-    BoxError, Cause, Decision, Refusal, RetryAction, RetryAfter, RetryStrategy, RetryToken,
-    StrategyId, StrategyInfo,
+    BoxError, Cause, Decision, ForeignToken, Refusal, RetryAction, RetryAfter, RetryStrategy,
+    RetryToken, StrategyId, StrategyInfo,
 };
 use crate::failure::Failure;
 use crate::request::Request;
@@ -128,6 +128,11 @@ impl RetryStrategy for FromFn {
             Ok(token) => (self.decide)(token, request, failure),
             Err(foreign) => foreign.into(),
         }
+    }
+
+    #[inline]
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+        token.map_or(Ok(()), |token| token.check_issuer(&self.id))
     }
 
     fn info(&self) -> &dyn StrategyInfo {
