@@ -204,8 +204,8 @@ impl<S: RetryStrategy, C: Borrow<Call>> Orchestrator<S, C> {
     /// I/O. Drivers that detect this call it before they report a failure. An attempt that
     /// was not sent needs no such note.
     pub fn handle_idle_attempt(&mut self) {
-        if let Life::Tracked(tracked) = &mut self.life {
-            tracked.progress.idle = true;
+        if let Some(active) = self.active() {
+            active.tracked.progress.idle = true;
         }
     }
 
