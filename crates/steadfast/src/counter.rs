@@ -146,22 +146,6 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_counted_on_a_condition_only_while_one_thread_counts() {
-        let counter = Counter::new();
-        assert!(!counter.add_alone_if(u64::MAX), "no thread has counted yet");
-        counter.add();
-        assert!(counter.add_alone_if(1));
-        assert!(!counter.add_alone_if(1), "two has not this bit");
-        assert_eq!(counter.get(), 2);
-        std::thread::scope(|scope| {
-            scope.spawn(|| assert!(!counter.add_alone_if(2), "it is another thread"));
-            scope.spawn(|| counter.add());
-        });
-        assert!(!counter.add_alone_if(2), "there are two threads");
-        assert_eq!(counter.get(), 3);
-    }
-
-    #[test]
     fn a_few_threads_count_every_event() {
         let counter = Counter::new();
         counter.add();

@@ -1,5 +1,6 @@
 //! Helpers of the unit tests.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::call::Call;
@@ -7,7 +8,10 @@ use crate::failure::Failure;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::Reason;
 use crate::report::Verdict;
-use crate::strategy::{Decision, Refusal, RetryStrategy, RetryToken};
+use crate::request::Request;
+use crate::strategy::{
+    Admission, Decision, Ending, ForeignToken, Refusal, RetryStrategy, RetryToken, StrategyId,
+};
 use crate::world::{VirtualWorld, World};
 
 pub(crate) static LOCKED: Reason = Reason::new("LOCKED").allowing_non_idempotent_retry();
@@ -90,5 +94,96 @@ pub(crate) fn refused(decision: Decision) -> Refusal {
     match decision {
         Decision::Ready(Err(refusal)) => refusal,
         other => panic!("{other:?}"),
+    }
+}
+
+/// What a strategy was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Began,
+    Failed,
+    Succeeded {
+        free: bool,
+    },
+    Ended {
+        by_failure: bool,
+        attempt_made: bool,
+        withdrawn: bool,
+    },
+}
+
+/// The end of a request that was dropped.
+pub(crate) const fn dropped(attempt_made: bool) -> Told {
+    Told::Ended {
+        by_failure: false,
+        attempt_made,
+        withdrawn: false,
+    }
+}
+
+/// A strategy of a user: two functions admit and decide, and it notes what it is told.
+pub(crate) struct Own {
+    id: StrategyId,
+    admit: fn(&StrategyId) -> Admission,
+    decide: fn(RetryToken) -> Decision,
+    told: Mutex<Vec<Told>>,
+}
+
+impl Own {
+    /// Admits so, and grants every retry after a millisecond.
+    pub(crate) fn admitting(admit: fn(&StrategyId) -> Admission) -> Self {
+        Self {
+            id: StrategyId::unique(),
+            admit,
+            decide: |token| Ok(token.next(MS)).into(),
+            told: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn deciding(self, decide: fn(RetryToken) -> Decision) -> Self {
+        Self { decide, ..self }
+    }
+
+    /// What it was told since the last time.
+    pub(crate) fn take_told(&self) -> Vec<Told> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *told)
+    }
+
+    fn note(&self, told: Told) {
+        let mut all = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(told);
+    }
+}
+
+impl RetryStrategy for Own {
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Admission {
+        self.note(Told::Began);
+        (self.admit)(&self.id)
+    }
+
+    fn refresh_retry_token(
+        &self,
+        token: RetryToken,
+        _: &Request<'_>,
+        _: &Failure,
+        _: &dyn World,
+    ) -> Decision {
+        self.note(Told::Failed);
+        (self.decide)(token)
+    }
+
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+        let free = token.is_none();
+        self.note(Told::Succeeded { free });
+        Ok(())
+    }
+
+    fn record_end(&self, _: RetryToken, ending: Ending<'_>, _: &dyn World) {
+        self.note(Told::Ended {
+            by_failure: ending.failure.is_some(),
+            attempt_made: ending.attempt_made,
+            withdrawn: ending.withdrawn,
+        });
     }
 }

@@ -194,11 +194,6 @@ impl Budget {
         }
     }
 
-    /// Returns whether it could pay this cost now.
-    pub(crate) fn might_pay(&self, cost: u32, now: Instant) -> bool {
-        self.level(now) >= cost
-    }
-
     /// Refunds a success whose last retry had this cost, zero for a success at the
     /// first attempt. Never fills above the capacity. `last_cost` is called only if the
     /// budget is not full.

@@ -171,7 +171,7 @@ impl RetryInfo for io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::{Classifier, any_error, by_fault};
+    use crate::classify::{Classifier, by_fault};
 
     /// An error that says just what it is told to.
     struct Says {
@@ -306,7 +306,8 @@ mod tests {
 
     #[test]
     fn classifiers_compose_the_special_case_first() {
-        let classifier = any_error::<u16>.also(|status: &u16| {
+        let usual = |_: &u16| Failure::in_flight(&OPERATION_FAILED);
+        let classifier = usual.also(|status: &u16| {
             (*status == 429).then(|| Failure::responded(&THROTTLED).throttling())
         });
         assert_eq!(classifier.classify(&429).reason, &THROTTLED);

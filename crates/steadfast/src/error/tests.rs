@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::call::Call;
-use crate::failure::Failure;
+use crate::failure::{Failure, Stage};
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::{NOT_AVAILABLE, OPERATION_FAILED, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED};
 use crate::strategy::BestEffort;

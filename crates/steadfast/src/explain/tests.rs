@@ -4,14 +4,9 @@ use crate::call::Call;
 use crate::failure::FaultSide;
 use crate::reason::{OPERATION_FAILED, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED};
 use crate::report::Verdict;
-use crate::request::Request;
-use crate::strategy::{
-    Adaptive, Answer, BestEffort, Decision, ForeignToken, RetryToken, Standard, StrategyExt,
-    WhenLimited,
-};
+use crate::strategy::{Adaptive, BestEffort, Standard, StrategyExt, WhenLimited};
+use crate::testing::{MS, Own};
 use crate::world::{VirtualWorld, World};
-
-const MS: Duration = Duration::from_millis(1);
 
 #[test]
 fn explaining_costs_the_strategy_nothing() {
@@ -113,48 +108,8 @@ fn an_explanation_says_why_there_is_no_retry_and_why_there_is() {
 
 #[test]
 fn a_strategy_without_a_fork_is_not_tried_out() {
-    struct Closed;
-    impl RetryStrategy for Closed {
-        fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-            panic!("tried out")
-        }
-        fn refresh_retry_token(
-            &self,
-            _: RetryToken,
-            _: &Request<'_>,
-            _: &Failure,
-            _: &dyn World,
-        ) -> Decision {
-            panic!("tried out")
-        }
-        fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-            panic!("tried out")
-        }
-    }
+    let closed = Own::admitting(|_| panic!("tried out")).deciding(|_| panic!("tried out"));
     let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
-    let error = explain(&Closed, &Call::new("get"), &cut).unwrap_err();
+    let error = explain(&closed, &Call::new("get"), &cut).unwrap_err();
     assert!(error.to_string().contains("fork"), "{error}");
-}
-
-/// A user may log an explanation in an attempt.
-#[test]
-fn an_explanation_inside_an_attempt_is_that_of_a_call_by_itself() {
-    let (call, failure) = (
-        Call::new("get").idempotent(true),
-        Failure::not_sent(&THROTTLED),
-    );
-    let explained = std::cell::Cell::new(0);
-    let outer = crate::retry(BestEffort::default().max_attempts(3).unwrap())
-        .idempotent(true)
-        .world(VirtualWorld::new())
-        .classify(crate::classify::any_error)
-        .run_blocking(|_| {
-            let plan = plan(&BestEffort::default(), &call, vec![failure.clone(); 3]).unwrap();
-            let retried = |row: &PlanRow| matches!(row.decided, Planned::Retry { .. });
-            assert!(plan.rows().iter().all(retried), "{plan}");
-            explained.set(explained.get() + 1);
-            Err::<(), _>("failed")
-        });
-    outer.unwrap_err();
-    assert_eq!(explained.get(), 3, "the outer call is retried");
 }

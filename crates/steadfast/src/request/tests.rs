@@ -3,7 +3,7 @@ use crate::failure::Failure;
 use crate::reason::{NOT_AVAILABLE, OPERATION_FAILED, SOCKET_CLOSED_WHILE_IN_FLIGHT};
 use crate::strategy::BestEffort;
 use crate::testing::*;
-use crate::world::VirtualWorld;
+use crate::world::{VirtualWorld, World};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -39,26 +39,6 @@ fn the_remaining_time_ends_at_zero_and_is_none_without_a_deadline() {
     let endless = begun(BestEffort::default(), get(), &world);
     let request = endless.request();
     assert_eq!((request.deadline(), request.remaining(start)), (None, None));
-}
-
-#[test]
-fn a_delay_is_too_late_from_the_deadline_on() {
-    let world = VirtualWorld::new();
-    let timed = begun(BestEffort::default(), get().timeout(TIMEOUT), &world);
-    world.advance(TIMEOUT / 2);
-    for (delay, is_too_late) in [
-        (TIMEOUT / 2 - MS, false),
-        (TIMEOUT / 2, true),
-        (TIMEOUT / 2 + MS, true),
-    ] {
-        assert_eq!(
-            timed.request().is_too_late(delay, &world),
-            is_too_late,
-            "{delay:?}"
-        );
-    }
-    let endless = begun(BestEffort::default(), get(), &world);
-    assert!(!endless.request().is_too_late(Duration::MAX, &world));
 }
 
 #[test]

@@ -44,9 +44,8 @@ fn timed_out() -> Failure {
 }
 
 fn token_of(strategy: &dyn RetryStrategy, world: &VirtualWorld) -> RetryToken {
-    strategy
-        .acquire_initial_token(&get().request(), world)
-        .unwrap()
+    let admission = strategy.acquire_initial_token(&get().request(), world);
+    admission.into_token().expect("it is admitted")
 }
 
 /// Runs one request through failures, then a success if it is still alive,
@@ -307,11 +306,8 @@ fn an_empty_budget_says_how_long_the_wait_would_have_been_and_what_is_left() {
 fn an_initial_token_is_issued_on_an_empty_budget_too() {
     let strategy = bucket_at(Standard::guidance(), 0);
     let call = Call::new("op");
-    assert!(
-        strategy
-            .acquire_initial_token(&call.request(), &VirtualWorld::new())
-            .is_ok()
-    );
+    let admission = strategy.acquire_initial_token(&call.request(), &VirtualWorld::new());
+    assert!(admission.into_token().is_some());
 }
 
 #[test]
@@ -382,8 +378,8 @@ fn maybe_with_the_clients_fault_is_not_retried_unless_the_rule_allows_it() {
 fn a_foreign_token_is_refused_by_every_strategy() {
     let world = VirtualWorld::new();
     let call = get();
-    let stranger = BestEffort::default();
-    let foreign = || token_of(&stranger, &world);
+    let stranger = StrategyId::unique();
+    let foreign = || RetryToken::issued_by(&stranger);
     let strategies: [Box<dyn RetryStrategy>; 6] = [
         Box::new(BestEffort::default()),
         Box::new(Standard::guidance()),
@@ -403,7 +399,7 @@ fn a_foreign_token_is_refused_by_every_strategy() {
         let refusal = refused(decision);
         assert_eq!(refusal.cause(), Cause::ForeignToken);
         assert_eq!(
-            strategy.record_success(foreign(), &world),
+            strategy.record_success(Some(foreign()), &world),
             Err(ForeignToken)
         );
     }
@@ -437,9 +433,7 @@ fn a_foreign_token_costs_a_budget_around_a_strategy_nothing() {
     let call = get();
     let budget = Budget::builder().build().unwrap();
     let strategy = BestEffort::default().with_budget(budget.clone());
-    let token = BestEffort::default()
-        .acquire_initial_token(&call.request(), &world)
-        .unwrap();
+    let token = RetryToken::issued_by(&StrategyId::unique());
     let _ = strategy.refresh_retry_token(token, &call.request(), &server_error(), &world);
     assert_eq!(budget.level(world.now()), 500);
 }
@@ -563,18 +557,16 @@ fn a_request_dropped_before_its_attempt_gives_the_permit_back_and_in_it_does_not
     for (attempt_made, expected) in [(false, Duration::ZERO), (true, 2 * S)] {
         let world = VirtualWorld::new();
         let strategy = Adaptive::new(Standard::guidance(), WhenLimited::Wait);
-        let call = get();
-        let request = call.request();
         strategy.record_end(
-            strategy.acquire_initial_token(&request, &world).unwrap(),
+            token_of(&strategy, &world),
             Ending::failed(&throttled()),
             &world,
         );
         world.advance(2 * S); // one permit has accrued
-        let token = strategy.acquire_initial_token(&request, &world).unwrap();
+        let token = token_of(&strategy, &world);
         assert_eq!(token.delay(), Duration::ZERO);
         strategy.record_end(token, Ending::abandoned(attempt_made), &world);
-        let token = strategy.acquire_initial_token(&request, &world).unwrap();
+        let token = token_of(&strategy, &world);
         assert_eq!(token.delay(), expected);
         strategy.record_end(token, Ending::abandoned(false), &world);
     }

@@ -62,15 +62,6 @@ fn a_full_budget_does_not_ask_for_the_cost_of_the_last_retry() {
 }
 
 #[test]
-fn a_retry_might_be_paid_if_the_level_covers_it() {
-    let world = VirtualWorld::new();
-    let now = world.now();
-    let budget = low(Refund::Fixed(1), &world);
-    assert!(budget.might_pay(50, now));
-    assert!(!budget.might_pay(51, now));
-}
-
-#[test]
 fn a_timeout_that_is_also_throttling_costs_the_price_of_a_timeout() {
     let costs = Costs::new(1, 20, 3);
     let budget = Budget::builder().costs(costs).build().expect("it is valid");

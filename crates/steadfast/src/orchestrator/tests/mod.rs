@@ -6,8 +6,9 @@ mod protocol;
 mod shed;
 mod tokens;
 mod too_late;
+mod woken;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use super::*;
 use crate::FailFast;
@@ -17,7 +18,8 @@ use crate::reason::{
 };
 use crate::report::{Certainty, Outcome, Verdict};
 use crate::strategy::{
-    BestEffort, Ending, ForeignToken, RetryAction, Standard, StrategyExt, StrategyId, from_fn,
+    BestEffort, Cause, Decision, Ending, ForeignToken, RetryAction, Standard, StrategyExt,
+    StrategyId, from_fn,
 };
 use crate::testing::*;
 use crate::world::{RecordedEvent, Roll, VirtualWorld};
@@ -343,59 +345,31 @@ fn a_request_that_waits_is_not_failed_twice() {
     assert_eq!(request.request().retries(), 1);
 }
 
-/// Counts what it is told, and does as another says otherwise.
-struct Counting {
-    id: StrategyId,
-    succeeded: AtomicU32,
-    ended: AtomicU32,
-    initial: bool,
+/// Delays the first attempt, and takes its time to grant a retry.
+fn slow() -> Own {
+    Own::admitting(|id| Admission::Token(RetryToken::issued_by(id).after(5 * MS)))
+        .deciding(|token| Decision::pending(async move { Ok(token.next(MS)) }))
 }
 
-impl Counting {
-    fn new(initial: bool) -> Self {
-        let (succeeded, ended) = (AtomicU32::new(0), AtomicU32::new(0));
-        Self {
-            id: StrategyId::unique(),
-            succeeded,
-            ended,
-            initial,
-        }
-    }
+/// Issues no initial token.
+fn without_retries() -> Own {
+    Own::admitting(|_| Admission::Refused(Refusal::new(Cause::Declined)))
 }
 
-impl RetryStrategy for Counting {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        if self.initial {
-            Ok(RetryToken::initial(&self.id).after(5 * MS))
-        } else {
-            Err(Refusal::new(Cause::Declined))
-        }
-    }
-
-    fn refresh_retry_token(
-        &self,
-        token: RetryToken,
-        _: &Request<'_>,
-        _: &Failure,
-        _: &dyn World,
-    ) -> Decision {
-        Decision::pending(async move { Ok(token.next(MS)) })
-    }
-
-    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        self.succeeded.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn record_end(&self, _: RetryToken, _: Ending<'_>, _: &dyn World) {
-        self.ended.fetch_add(1, Ordering::Relaxed);
+/// Awaits a decision that is ready.
+#[track_caller]
+fn decided<S: RetryStrategy>(request: &mut Orchestrator<S>, world: &VirtualWorld) -> Step {
+    let mut context = Context::from_waker(std::task::Waker::noop());
+    match request.poll_decision(&mut context, world) {
+        Poll::Ready(step) => step,
+        Poll::Pending => panic!("the decision is not made"),
     }
 }
 
 #[test]
 fn without_an_initial_token_one_attempt_is_made_and_no_more() {
     let world = VirtualWorld::new();
-    let strategy = Counting::new(false);
+    let strategy = without_retries();
     let mut request = begun(&strategy, get(), &world);
     let step = request.handle_failure(locked(), &world);
     gives_up(step);
@@ -408,7 +382,7 @@ fn without_an_initial_token_one_attempt_is_made_and_no_more() {
 #[test]
 fn without_an_initial_token_always_retried_reasons_are_retried_still() {
     let world = VirtualWorld::new();
-    let strategy = Counting::new(false);
+    let strategy = without_retries();
     let mut request = begun(&strategy, Call::new("get"), &world);
     assert!(fails(&mut request, moved(), &world));
 }
@@ -416,7 +390,7 @@ fn without_an_initial_token_always_retried_reasons_are_retried_still() {
 #[test]
 fn even_the_first_attempt_may_have_to_wait_and_then_ends_at_the_deadline() {
     let world = VirtualWorld::new();
-    let strategy = Counting::new(true);
+    let strategy = slow();
     let mut request = Orchestrator::new(&strategy, Call::new("get"));
     let delay = waits(request.begin(&world));
     assert_eq!(delay, 5 * MS);
@@ -435,20 +409,13 @@ fn even_the_first_attempt_may_have_to_wait_and_then_ends_at_the_deadline() {
 #[test]
 fn a_decision_can_take_time_and_is_then_acted_on() {
     let world = VirtualWorld::new();
-    let strategy = Counting::new(true);
+    let strategy = slow();
     let mut request = Orchestrator::new(&strategy, get());
     waits(request.begin(&world));
     let _ = request.handle_waited(&world);
-    let Step::Ask(pending) = request.handle_failure(locked(), &world) else {
-        panic!()
-    };
-    let mut pending = pending;
-    let waker = std::task::Waker::noop();
-    let mut context = std::task::Context::from_waker(waker);
-    let std::task::Poll::Ready(answer) = std::pin::Pin::new(&mut pending).poll(&mut context) else {
-        panic!()
-    };
-    let delay = waits(request.handle_decision(answer, &world));
+    let step = request.handle_failure(locked(), &world);
+    assert_eq!(step, Step::Ask);
+    let delay = waits(decided(&mut request, &world));
     assert_eq!(delay, MS);
     assert_eq!(request.request().retries(), 1);
 }
@@ -456,7 +423,7 @@ fn a_decision_can_take_time_and_is_then_acted_on() {
 #[test]
 fn a_deadline_during_a_decision_times_the_request_out_with_its_failure_on_record() {
     let world = VirtualWorld::new();
-    let strategy = Counting::new(true);
+    let strategy = slow();
     let call = get().timeout(10 * MS);
     let mut request = Orchestrator::new(&strategy, call);
     waits(request.begin(&world));
@@ -473,31 +440,71 @@ fn a_deadline_during_a_decision_times_the_request_out_with_its_failure_on_record
 #[test]
 fn law_8_a_dropped_request_is_reported_to_its_strategy_once() {
     let world = VirtualWorld::new();
-    let strategy = Counting::new(true);
+    let strategy = slow();
     let mut request = Orchestrator::new(&strategy, Call::new("get"));
     waits(request.begin(&world));
     drop(request);
-    assert_eq!(strategy.ended.load(Ordering::Relaxed), 1);
+    assert_eq!(strategy.take_told(), [Told::Began, dropped(false)]);
 
     let mut request = Orchestrator::new(&strategy, Call::new("get"));
     waits(request.begin(&world));
     let _ = request.handle_waited(&world);
     request.handle_success(&world);
     drop(request);
-    assert_eq!(strategy.ended.load(Ordering::Relaxed), 1);
-    assert_eq!(strategy.succeeded.load(Ordering::Relaxed), 1);
+    let free = false;
+    assert_eq!(
+        strategy.take_told(),
+        [Told::Began, Told::Succeeded { free }]
+    );
+}
+
+#[test]
+fn law_8_a_free_first_attempt_that_is_dropped_is_reported_as_one_that_was_made() {
+    let (world, strategy) = (VirtualWorld::new(), Own::admitting(|_| Admission::Free));
+    drop(begun(&strategy, get(), &world));
+    assert_eq!(strategy.take_told(), [Told::Began, dropped(true)]);
+    drop(Orchestrator::new(&strategy, get()));
+    assert_eq!(strategy.take_told(), [], "it had not begun");
+}
+
+#[test]
+fn a_free_first_attempt_has_a_token_only_if_it_fails() {
+    let (world, strategy) = (VirtualWorld::new(), Own::admitting(|_| Admission::Free));
+    let mut request = begun(&strategy, get(), &world);
+    request.handle_success(&world);
+    drop(request);
+    let free = true;
+    assert_eq!(
+        strategy.take_told(),
+        [Told::Began, Told::Succeeded { free }]
+    );
+
+    let mut request = begun(&strategy, get(), &world);
+    assert!(fails(&mut request, locked(), &world));
+    request.handle_success(&world);
+    let free = false;
+    assert_eq!(
+        strategy.take_told(),
+        [Told::Began, Told::Failed, Told::Succeeded { free }]
+    );
 }
 
 #[test]
 fn a_refusal_by_law_is_reported_to_the_strategy() {
     let world = VirtualWorld::new();
-    let strategy = Counting::new(true);
-    let mut request = Orchestrator::new(&strategy, Call::new("upsert"));
-    waits(request.begin(&world));
-    let _ = request.handle_waited(&world);
-    let _ = request.handle_failure(Failure::in_flight(&LOCKED), &world);
-    drop(request);
-    assert_eq!(strategy.ended.load(Ordering::Relaxed), 1);
+    let ended = Told::Ended {
+        by_failure: true,
+        attempt_made: true,
+        withdrawn: false,
+    };
+    for strategy in [Own::admitting(|_| Admission::Free), slow()] {
+        let mut request = Orchestrator::new(&strategy, Call::new("upsert"));
+        let _ = request.begin(&world);
+        let _ = request.handle_waited(&world);
+        let _ = request.handle_failure(Failure::in_flight(&LOCKED), &world);
+        drop(request);
+        assert_eq!(strategy.take_told(), [Told::Began, ended]);
+    }
 }
 
 #[test]

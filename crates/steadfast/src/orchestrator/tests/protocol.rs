@@ -141,65 +141,6 @@ fn the_end_of_an_attempt_is_left_alone_unless_one_is_under_way() {
 }
 
 #[test]
-fn a_call_that_leaves_retries_to_another_is_not_retried() {
-    let world = VirtualWorld::new();
-    for nested in [false, true] {
-        let mut request = begun(BestEffort::default(), get(), &world);
-        if nested {
-            request.leave_retries();
-        }
-        let retried = fails(&mut request, Failure::not_sent(&NOT_AVAILABLE), &world);
-        assert_eq!(retried, !nested);
-        let refusal = request.refusal().map(Refusal::cause);
-        assert_eq!(refusal, nested.then_some(Cause::Nested));
-    }
-}
-
-/// A client with an orchestrator of its own, in the first attempt of a call and in a retry.
-#[test]
-fn a_request_inside_a_retry_of_another_call_makes_one_attempt() {
-    let world = &VirtualWorld::new();
-    for taken_over in [false, true] {
-        let mut refusals = Vec::new();
-        let call = crate::retry(BestEffort::default())
-            .world(world)
-            .classify(crate::classify::any_error)
-            .idempotent(true);
-        let outer = call.run_blocking(|attempt| {
-            let mut request = match taken_over {
-                true => Orchestrator::in_first_attempt(BestEffort::default(), get(), None, world),
-                false => begun(BestEffort::default(), get(), world),
-            };
-            let retried = fails(&mut request, Failure::not_sent(&NOT_AVAILABLE), world);
-            refusals.push((retried, request.refusal().map(Refusal::cause)));
-            request.handle_success(world);
-            match attempt.number() {
-                1 => Err("failed"),
-                _ => Ok(()),
-            }
-        });
-        outer.unwrap();
-        assert_eq!(refusals, [(true, None), (false, Some(Cause::Nested))]);
-    }
-}
-
-/// To wait for the client's own connection sends nothing, so nothing multiplies.
-#[test]
-fn a_request_inside_a_retry_waits_for_its_own_client() {
-    static WAITING: Reason = Reason::new("WAITING").waiting_locally();
-    let world = VirtualWorld::new();
-    for (failure, retried) in [
-        (Failure::not_sent(&WAITING), true),
-        (Failure::in_flight(&WAITING), false),
-        (Failure::not_sent(&NOT_AVAILABLE), false),
-    ] {
-        let mut request = begun(BestEffort::default(), get(), &world);
-        request.leave_retries();
-        assert_eq!(fails(&mut request, failure, &world), retried);
-    }
-}
-
-#[test]
 fn the_stage_of_a_final_response_says_whether_the_request_may_have_been_applied() {
     for (stage, certainty) in [
         (Stage::Responded, Certainty::Unambiguous),
@@ -214,9 +155,9 @@ fn the_stage_of_a_final_response_says_whether_the_request_may_have_been_applied(
     }
 }
 
-/// A client makes the first attempt without an orchestrator, and continues with one.
+/// A free first attempt, and one with a token.
 #[test]
-fn a_request_in_its_first_attempt_continues_like_one_that_began() {
+fn a_free_first_attempt_fails_like_one_with_a_token() {
     let failures = [
         Failure::not_sent(&NOT_AVAILABLE),
         Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT),
@@ -226,38 +167,24 @@ fn a_request_in_its_first_attempt_continues_like_one_that_began() {
     ];
     for idempotent in [true, false] {
         for failure in &failures {
-            let run = |taken_over: bool| {
-                let (world, strategy) = (VirtualWorld::new(), Standard::guidance());
+            let run = |admit: fn(&StrategyId) -> Admission| {
+                let (world, strategy) = (VirtualWorld::new().recording(), Own::admitting(admit));
                 let call = Call::new("set").idempotent(idempotent).timeout(3000 * MS);
-                let mut request = if taken_over {
-                    let started = Some(world.now());
-                    Orchestrator::in_first_attempt(&strategy, call, started, &world)
-                } else {
-                    begun(&strategy, call, &world)
-                };
+                let mut request = begun(&strategy, call, &world);
                 let mut steps = Vec::new();
                 for _ in 0..3 {
                     world.advance(20 * MS);
-                    steps.push(format!(
-                        "{:?}",
-                        request.handle_failure(failure.clone(), &world)
-                    ));
+                    steps.push(request.handle_failure(failure.clone(), &world));
                     world.advance(1000 * MS);
-                    steps.push(format!("{:?}", request.handle_waited(&world)));
+                    steps.push(request.handle_waited(&world));
                 }
-                let left = strategy.info().budget_left(world.now());
-                (
-                    steps,
-                    events(&world),
-                    left,
-                    request.take_report().attempts(),
-                )
+                let attempts = request.take_report().attempts();
+                drop(request);
+                (steps, events(&world), strategy.take_told(), attempts)
             };
-            assert_eq!(
-                run(true),
-                run(false),
-                "{failure:?}, idempotent: {idempotent}"
-            );
+            let with_token = run(|id| Admission::Token(RetryToken::issued_by(id)));
+            let told = format!("{failure:?}, idempotent: {idempotent}");
+            assert_eq!(run(|_| Admission::Free), with_token, "{told}");
         }
     }
 }

@@ -6,26 +6,9 @@ use crate::reason::LOAD_SHED;
 use crate::strategy::from_decision;
 
 /// Sheds every request, and says when to try again.
-struct Shedding;
-
-impl RetryStrategy for Shedding {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Err(Refusal::shed(2 * SECOND))
-    }
-
-    fn refresh_retry_token(
-        &self,
-        _: RetryToken,
-        _: &Request<'_>,
-        _: &Failure,
-        _: &dyn World,
-    ) -> Decision {
-        unreachable!("a request that was shed has no token")
-    }
-
-    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        unreachable!("a request that was shed has no token")
-    }
+fn shedding() -> Own {
+    Own::admitting(|_| Admission::Refused(Refusal::shed(2 * SECOND)))
+        .deciding(|_| unreachable!("a request that was shed has no token"))
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -35,7 +18,8 @@ fn a_shed_request_makes_no_attempt_and_is_never_ambiguous() {
     for idempotent in [true, false] {
         let world = VirtualWorld::new().recording();
         let call = Call::new("put").idempotent(idempotent).timeout(SECOND);
-        let mut request = Orchestrator::new(Shedding, call);
+        let strategy = shedding();
+        let mut request = Orchestrator::new(&strategy, call);
         assert_eq!(gives_up(request.begin(&world)), Verdict::Shed);
         assert!(!Verdict::Shed.is_ambiguous() && !Verdict::Shed.is_timeout());
         assert!(matches!(
@@ -48,6 +32,8 @@ fn a_shed_request_makes_no_attempt_and_is_never_ambiguous() {
         );
 
         let report = request.take_report();
+        drop(request);
+        assert_eq!(strategy.take_told(), [Told::Began], "it had no token");
         assert_eq!((report.attempts(), report.retries()), (0, 0));
         assert_eq!(report.elapsed(), Some(Duration::ZERO));
         let refusal = report.refusal().expect("it was refused");
@@ -59,7 +45,7 @@ fn a_shed_request_makes_no_attempt_and_is_never_ambiguous() {
 #[test]
 fn the_error_of_a_shed_request_says_so_and_when_to_try_again() {
     let world = VirtualWorld::new();
-    let mut request = Orchestrator::new(Shedding, Call::new("put"));
+    let mut request = Orchestrator::new(shedding(), Call::new("put"));
     gives_up(request.begin(&world));
     let error: Error<std::io::Error> = Error::new(request.take_report(), None);
     assert!(error.is_shed());
@@ -81,7 +67,7 @@ fn an_outer_call_sees_a_shed_request_as_not_sent_with_a_hint() {
     use crate::classify::RetryInfo;
 
     let world = VirtualWorld::new();
-    let mut request = Orchestrator::new(Shedding, Call::new("put"));
+    let mut request = Orchestrator::new(shedding(), Call::new("put"));
     gives_up(request.begin(&world));
     let error: Error<std::io::Error> = Error::new(request.take_report(), None);
     let failure = error.to_failure();
@@ -95,7 +81,7 @@ fn an_outer_call_sees_a_shed_request_as_not_sent_with_a_hint() {
 fn a_long_poll_that_is_shed_learns_of_it_when_it_may_try_again() {
     let world = VirtualWorld::new();
     let call = Call::new("poll").long_polling(true);
-    let mut request = Orchestrator::new(Shedding, call);
+    let mut request = Orchestrator::new(shedding(), call);
     assert_eq!(waits(request.begin(&world)), 2 * SECOND);
     world.advance(2 * SECOND);
     assert_eq!(gives_up(request.handle_waited(&world)), Verdict::Shed);

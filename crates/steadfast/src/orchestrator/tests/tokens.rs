@@ -1,6 +1,7 @@
 //! Laws 5 and 10: the use of tokens, and requests beside each other.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
@@ -39,8 +40,8 @@ impl Registrar {
 }
 
 impl RetryStrategy for Registrar {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(self.issue(RetryToken::initial(&self.id)))
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Admission {
+        Admission::Token(self.issue(RetryToken::issued_by(&self.id)))
     }
 
     fn refresh_retry_token(
@@ -54,8 +55,8 @@ impl RetryStrategy for Registrar {
         Ok(self.issue(token.next(MS))).into()
     }
 
-    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
-        self.note(&token);
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+        self.note(&token.expect("no attempt is free"));
         Ok(())
     }
 
@@ -128,7 +129,7 @@ fn law_5_a_token_of_another_strategy_buys_no_retry() {
         Box::new(FailFast::new()),
     ];
     for strategy in strategies {
-        let foreign = RetryToken::initial(&StrategyId::unique());
+        let foreign = RetryToken::issued_by(&StrategyId::unique());
         let failure = Failure::not_sent(&NOT_AVAILABLE);
         let decision = strategy.refresh_retry_token(foreign, &call.request(), &failure, &world);
         let refusal = refused(decision);

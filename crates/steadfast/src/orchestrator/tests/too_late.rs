@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backoff::{Backoff, Jitter};
-use crate::budget::{Budget, Refund};
+use crate::budget::Budget;
 use crate::strategy::{Adaptive, Decision, WhenLimited, WhenTooLate, from_decision};
 
 /// A failure after which the peer asks for two seconds.
@@ -254,83 +254,6 @@ fn a_first_attempt_that_the_limiter_delays_past_the_deadline_fails_at_once() {
 }
 
 #[test]
-fn an_awaited_decision_whose_delay_no_longer_fits_costs_nothing_in_the_end() {
-    for rule in [WhenTooLate::Wait, WhenTooLate::FailFast] {
-        let (world, budget) = (VirtualWorld::new(), budget());
-        let slow = from_decision(move |token, _, _| {
-            Decision::pending(async move { Ok(token.next(60 * MS).when_too_late(rule)) })
-        });
-        let mut request = begun(slow.with_budget(budget.clone()), hurried(), &world);
-        let Step::Ask(pending) = request.handle_failure(locked(), &world) else {
-            panic!("the strategy takes its time")
-        };
-        world.advance(50 * MS);
-        let answer = ready_now(pending);
-        match request.handle_decision(answer, &world) {
-            Step::Wait { delay, capped } => {
-                assert!(capped && rule == WhenTooLate::Wait);
-                world.advance(delay);
-                gives_up(request.handle_waited(&world));
-            }
-            step => {
-                gives_up(step);
-                assert_eq!(rule, WhenTooLate::FailFast);
-            }
-        }
-        assert_eq!(budget.level(world.now()), 500, "{rule:?}");
-    }
-}
-
-#[test]
-fn a_request_that_is_woken_before_its_deadline_pays_for_the_attempt() {
-    let (world, outer) = (VirtualWorld::new().recording(), budget());
-    let inner = Budget::builder().refund(Refund::LastCostOr(1));
-    let inner = inner.build().unwrap();
-    let strategy = foreign()
-        .with_budget(inner.clone())
-        .with_budget(outer.clone());
-    let mut request = begun(&strategy, hurried(), &world);
-    assert_eq!(waits(request.handle_failure(locked(), &world)), 100 * MS);
-    world.advance(30 * MS);
-    attempts(request.handle_woken(&world));
-    assert_eq!(
-        (outer.level(world.now()), inner.level(world.now())),
-        (495, 495)
-    );
-    let told = events(&world);
-    assert_eq!(told.len(), 2, "the wait, and the retry that came of it");
-    assert!(
-        told[1].contains("retry 30ms capped=false retries=1"),
-        "{told:?}"
-    );
-    request.handle_success(&world);
-    assert_eq!(
-        (outer.level(world.now()), inner.level(world.now())),
-        (496, 500),
-        "one token, and the last cost"
-    );
-}
-
-#[test]
-fn a_request_that_is_woken_on_an_empty_budget_is_refused() {
-    let (world, outer, inner) = (VirtualWorld::new(), budget(), budget());
-    let strategy = foreign()
-        .with_budget(inner.clone())
-        .with_budget(outer.clone());
-    let mut request = begun(&strategy, hurried(), &world);
-    waits(request.handle_failure(locked(), &world));
-    outer.pay(500, &world).expect("it is full");
-    gives_up(request.handle_woken(&world));
-    let report = request.take_report();
-    let cause = report.refusal().map(Refusal::cause);
-    assert_eq!(cause, Some(Cause::BudgetEmpty));
-    assert_eq!(
-        (outer.level(world.now()), inner.level(world.now())),
-        (0, 500)
-    );
-}
-
-#[test]
 fn what_an_earlier_retry_cost_is_not_returned_with_the_last_wait() {
     let world = VirtualWorld::new();
     let strategy = Standard::builder()
@@ -418,14 +341,4 @@ fn an_explanation_says_that_a_retry_would_miss_the_deadline() {
             capped: true
         }
     );
-}
-
-/// Awaits a future that is ready.
-fn ready_now<F: Future + Unpin>(mut future: F) -> F::Output {
-    use std::task::{Context, Poll, Waker};
-    let mut context = Context::from_waker(Waker::noop());
-    match std::pin::Pin::new(&mut future).poll(&mut context) {
-        Poll::Ready(output) => output,
-        Poll::Pending => panic!("the decision is not made"),
-    }
 }
