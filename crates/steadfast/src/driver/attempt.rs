@@ -29,17 +29,27 @@ impl Attempt {
     /// Returns the attempt that begins now. The first one has all the time.
     #[inline]
     pub(super) fn next(request: Request<'_>, world: &dyn World) -> Self {
-        let left = match request.started {
-            None => None,
-            Some(_) if request.attempts() == 1 => request.call.timeout,
-            Some(_) => request.remaining(world.now()),
+        let remaining = match request.attempts() {
+            1 => shorter(request.call.timeout, request.call.attempt_timeout),
+            _ => Self::limit(request, world),
         };
         Self {
             number: request.attempts(),
-            remaining: match (left, request.call.attempt_timeout) {
-                (Some(one), Some(other)) => Some(one.min(other)),
-                (one, other) => one.or(other),
-            },
+            remaining,
         }
+    }
+
+    /// Returns the time that the attempt under way has from now on.
+    pub(super) fn limit(request: Request<'_>, world: &dyn World) -> Option<Duration> {
+        let timeout = request.call.timeout;
+        let left = timeout.and_then(|_| request.remaining(world.now()));
+        shorter(left, request.call.attempt_timeout)
+    }
+}
+
+fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }

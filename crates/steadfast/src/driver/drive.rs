@@ -60,7 +60,8 @@ pub struct Driver<S: RetryStrategy, C: Borrow<Call>, W> {
     world: W,
     /// What follows when no attempt is under way.
     step: Step,
-    /// Whether the attempt under way has been pending, or the driver has yielded.
+    /// Whether the attempt, the wait or the decision under way has been pending. Then the
+    /// timer is its own; before, it may be left from what came before.
     waited: bool,
     /// Whether the attempt ended at its first poll.
     idle: bool,
@@ -252,9 +253,8 @@ impl<S: RetryStrategy, C: Borrow<Call>, W: Timer> Driver<S, C, W> {
         mut timer: Pin<&mut Option<W::Sleep>>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        if !self.waited {
-            self.waited = true;
-            let limit = Attempt::next(self.request.request(), &self.world).remaining();
+        if !std::mem::replace(&mut self.waited, true) {
+            let limit = Attempt::limit(self.request.request(), &self.world);
             timer.set(limit.map(|limit| self.world.sleep(limit)));
         }
         poll_timer(timer, cx)
@@ -274,7 +274,7 @@ impl<S: RetryStrategy, C: Borrow<Call>, W: Timer> Driver<S, C, W> {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if timer.is_none() {
+        if !std::mem::replace(&mut self.waited, true) {
             timer.set(Some(self.world.sleep(delay)));
         }
         poll_timer(timer, cx)
@@ -286,7 +286,7 @@ impl<S: RetryStrategy, C: Borrow<Call>, W: Timer> Driver<S, C, W> {
         mut timer: Pin<&mut Option<W::Sleep>>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
-        if timer.is_none() {
+        if !std::mem::replace(&mut self.waited, true) {
             let left = self.request.request().remaining(self.world.now());
             timer.set(left.map(|left| self.world.sleep(left)));
         }
