@@ -64,7 +64,7 @@ pub enum ALocalBox {}
 
 /// Marks an implementation of [`LookInto`].
 #[derive(Debug)]
-pub enum Text {}
+pub enum PlainText {}
 
 impl<E: StdError + 'static> LookInto<AnError> for E {
     fn as_error(&self) -> Option<&(dyn StdError + 'static)> {
@@ -84,7 +84,7 @@ impl LookInto<ALocalBox> for Box<dyn StdError> {
     }
 }
 
-impl<E: AsRef<str> + ?Sized> LookInto<Text> for E {
+impl<E: AsRef<str> + ?Sized> LookInto<PlainText> for E {
     fn as_error(&self) -> Option<&(dyn StdError + 'static)> {
         None
     }

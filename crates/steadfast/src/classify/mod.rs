@@ -22,7 +22,7 @@ mod info;
 mod inner;
 
 pub use info::{ErrorInfo, RetryInfo};
-pub use inner::{ABox, ALocalBox, AnError, LookInto, Text, already_retried};
+pub use inner::{ABox, ALocalBox, AnError, LookInto, PlainText, already_retried};
 
 pub use crate::driver::Unaccepted;
 use crate::failure::{Failure, Safety};
