@@ -112,11 +112,14 @@ impl Drop for Held<'_> {
 
 impl RetryStrategy for Adaptive {
     fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
-        let admitted = self.permit(request, world).map(|(permit, wait)| {
-            let token = permit.by(self.standard.initial_token()).after(wait);
-            token.when_too_late(self.standard.when_too_late())
-        });
-        admitted.into()
+        match self.permit(request, world) {
+            Ok((permit, wait)) if permit.limiter.is_none() && wait.is_zero() => Admission::Free,
+            Ok((permit, wait)) => {
+                let token = permit.by(self.standard.initial_token()).after(wait);
+                Admission::Token(token.when_too_late(self.standard.when_too_late()))
+            }
+            Err(refusal) => Admission::Refused(refusal),
+        }
     }
 
     fn refresh_retry_token(
