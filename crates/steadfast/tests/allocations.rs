@@ -87,7 +87,7 @@ fn an_attempt_that_is_watched_by_a_deadline_allocates_nothing() {
 }
 
 #[test]
-fn one_failure_and_then_success_without_a_delay_allocates_nothing() {
+fn one_failure_and_then_success_without_a_delay_allocates_once() {
     for (name, strategy) in strategies() {
         let counted = allocations(|| {
             let call = retry(&*strategy).classify(Failure::clone);
@@ -99,12 +99,12 @@ fn one_failure_and_then_success_without_a_delay_allocates_nothing() {
             }));
             assert_eq!(answer.expect("it succeeds"), 42);
         });
-        assert_eq!(counted, 0, "{name}");
+        assert_eq!(counted, 1, "{name}");
     }
 }
 
 #[test]
-fn the_blocking_driver_allocates_nothing_either() {
+fn the_blocking_driver_allocates_as_often() {
     for (name, strategy) in strategies() {
         let counted = allocations(|| {
             let call = retry(&*strategy).timeout(MINUTE).classify(Failure::clone);
@@ -114,7 +114,7 @@ fn the_blocking_driver_allocates_nothing_either() {
             });
             assert_eq!(answer.expect("it succeeds"), 42);
         });
-        assert_eq!(counted, 0, "{name}");
+        assert_eq!(counted, 1, "{name}");
     }
 }
 

@@ -124,7 +124,7 @@ fn permits_of_the_limiter_all_come_back() {
     let (world, call) = (VirtualWorld::new(), Call::new("op"));
     let acquire = |strategy: &dyn RetryStrategy| {
         let token = strategy.acquire_initial_token(&call.request(), &world);
-        token.expect("those who come wait")
+        token.into_token().expect("those who come wait")
     };
     let throttled = Failure::responded(&reason::THROTTLED).throttling();
     strategy.record_end(acquire(&strategy), Ending::failed(&throttled), &world);

@@ -200,7 +200,7 @@ fn a_decision_that_fails_or_panics_later_fails_its_request_with_that() {
 
 #[test]
 fn a_token_carries_state_of_the_strategys_own_from_attempt_to_attempt() {
-    let token = RetryToken::initial(&StrategyId::unique()).with_state(vec!["first"]);
+    let token = RetryToken::issued_by(&StrategyId::unique()).with_state(vec!["first"]);
     let mut token = token.next(Duration::from_millis(3));
     token.state_mut::<Vec<&str>>().unwrap().push("second");
     let token = token.next(Duration::from_millis(5));
@@ -220,9 +220,8 @@ fn the_guidance_never_waits_longer_than_twenty_seconds_by_itself() {
     let world = VirtualWorld::new(); // rolls ones: the longest delays
     let strategy = Standard::builder().max_attempts(8).build().unwrap();
     let call = Call::new("op").idempotent(true);
-    let mut token = strategy
-        .acquire_initial_token(&call.request(), &world)
-        .unwrap();
+    let admission = strategy.acquire_initial_token(&call.request(), &world);
+    let mut token = admission.into_token().unwrap();
     let mut delays = Vec::new();
     for _ in 0..7 {
         let failure = Failure::responded(&reason::OPERATION_FAILED);
@@ -234,7 +233,7 @@ fn the_guidance_never_waits_longer_than_twenty_seconds_by_itself() {
         token = next;
     }
     assert_eq!(delays, [1, 2, 4, 8, 16, 20, 20]);
-    strategy.record_success(token, &world).unwrap();
+    strategy.record_success(Some(token), &world).unwrap();
 }
 
 #[test]

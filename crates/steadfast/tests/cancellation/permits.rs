@@ -137,9 +137,8 @@ fn limited() -> Adaptive {
         .expect("a possible strategy");
     let strategy = Adaptive::new(standard, WhenLimited::Wait);
     let (world, call) = (now(), Call::new("op"));
-    let token = strategy
-        .acquire_initial_token(&call.request(), &world)
-        .expect("nothing is limited yet");
+    let admission = strategy.acquire_initial_token(&call.request(), &world);
+    let token = admission.into_token().expect("nothing is limited yet");
     let throttled = Failure::responded(&reason::THROTTLED).throttling();
     strategy.record_end(token, Ending::failed(&throttled), &world);
     assert!(strategy.rate().is_some());
@@ -153,7 +152,7 @@ fn newcomer_waits(strategy: &Adaptive) -> Duration {
     let copy = strategy.info().fork(world.now()).expect("it can be copied");
     let call = Call::new("op");
     let token = copy.acquire_initial_token(&call.request(), &world);
-    token.expect("those who come wait").delay()
+    token.into_token().expect("those who come wait").delay()
 }
 
 fn time_for_one(strategy: &Adaptive) -> Duration {

@@ -4,6 +4,7 @@
 
 mod asynchronous;
 mod blocking;
+mod by_hand;
 mod decisions;
 mod first_success;
 mod huge;
@@ -15,6 +16,9 @@ mod refill;
 mod shape;
 mod shed;
 mod until;
+mod users;
+#[path = "../common/wrapper.rs"]
+mod wrapper;
 
 use std::future::{Future, Pending, Ready, pending, ready};
 use std::time::Duration;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use steadfast::strategy::{Answer, Cause, Decision, ForeignToken, Refusal, RetryToken};
+use steadfast::strategy::{Admission, Cause, Decision, Refusal, RetryToken};
 use steadfast::{Error, Failure, Request, RetryEvent, RetryStrategy, Verdict, World, retry};
 
 const LATER: Duration = Duration::from_secs(2);
@@ -13,8 +13,8 @@ const LATER: Duration = Duration::from_secs(2);
 struct Shedding;
 
 impl RetryStrategy for Shedding {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Err(Refusal::shed(LATER))
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Admission {
+        Admission::Refused(Refusal::shed(LATER))
     }
 
     fn refresh_retry_token(
@@ -24,10 +24,6 @@ impl RetryStrategy for Shedding {
         _: &Failure,
         _: &dyn World,
     ) -> Decision {
-        unreachable!("a request that was shed has no token")
-    }
-
-    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
         unreachable!("a request that was shed has no token")
     }
 }

@@ -38,12 +38,12 @@ fn the_permit_of_the_retry_comes_back() {
     let newcomer_waits = || {
         let copy = strategy.info().fork(world.now()).expect("it can be copied");
         let token = copy.acquire_initial_token(&call.request(), &world);
-        token.expect("those who come wait").delay()
+        token.into_token().expect("those who come wait").delay()
     };
     let acquire = || strategy.acquire_initial_token(&call.request(), &world);
     let throttled = Failure::responded(&reason::THROTTLED).throttling();
-    let first = acquire().expect("nothing is limited yet");
-    let second = acquire().expect("nothing is limited yet");
+    let first = acquire().into_token().expect("nothing is limited yet");
+    let second = acquire().into_token().expect("nothing is limited yet");
     strategy.record_end(first, Ending::failed(&throttled), &world);
 
     let before = newcomer_waits();

@@ -9,6 +9,8 @@ mod dropped;
 mod faulty;
 mod observer;
 mod strategy;
+#[path = "../common/wrapper.rs"]
+mod wrapper;
 
 use std::future::{Future, pending, ready};
 use std::time::Duration;
@@ -16,8 +18,6 @@ use std::time::Duration;
 use steadfast::report::Panicked;
 use steadfast::strategy::Cause;
 use steadfast::{Error, Failure, RetryStrategy, reason, retry};
-
-use faulty::{Fault, Faulty};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -59,12 +59,12 @@ async fn call(
         .await
 }
 
-/// A call under each driver, each with a strategy that has this fault.
-async fn both(
-    fault: Fault,
+/// A call under each driver, each with a strategy of its own.
+async fn both<S: RetryStrategy>(
+    strategy: impl Fn() -> S,
     outcome: Result<(), Failure>,
-) -> [(Faulty, Result<(), Error<Failure>>); 2] {
-    let (first, second) = (Faulty::new(fault), Faulty::new(fault));
+) -> [(S, Result<(), Error<Failure>>); 2] {
+    let (first, second) = (strategy(), strategy());
     let awaited = call(&first, outcome.clone()).await;
     let blocking = retry(&second).classify(Failure::clone);
     let blocking = blocking.run_blocking(|_| outcome.clone());

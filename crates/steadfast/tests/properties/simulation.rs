@@ -185,7 +185,7 @@ impl<'s> Task<'s> {
                 let report = Box::new(request.take_report());
                 self.end(End::GaveUp(verdict, report), now);
             }
-            Step::Ask(_) | Step::LeftAlone => unreachable!("{step:?} of a shipped strategy"),
+            Step::Ask | Step::LeftAlone => unreachable!("{step:?} of a shipped strategy"),
         }
     }
 
