@@ -6,6 +6,7 @@
 use std::io;
 use std::time::Duration;
 
+use super::already_retried;
 use crate::failure::{Failure, FaultSide, Safety, Stage};
 use crate::reason::{
     NOT_AVAILABLE, OPERATION_FAILED, RETRY_SAFE, Reason, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED,
@@ -128,6 +129,8 @@ impl RetryInfo for io::Error {
     fn is_retry_safe(&self) -> Safety {
         use io::ErrorKind as Kind;
         match self.kind() {
+            // An error of any kind can contain that of a call.
+            _ if already_retried(self).is_some() => Safety::No,
             Kind::ConnectionRefused => Safety::Yes,
             Kind::NotFound
             | Kind::PermissionDenied

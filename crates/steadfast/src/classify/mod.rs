@@ -19,10 +19,11 @@
 //! ```
 
 mod info;
-mod inner;
+pub mod inner;
 
 pub use info::{ErrorInfo, RetryInfo};
-pub use inner::{ABox, ALocalBox, AnError, LookInto, PlainText, already_retried};
+use inner::LookInto;
+pub use inner::already_retried;
 
 pub use crate::driver::Unaccepted;
 use crate::failure::{Failure, Safety};

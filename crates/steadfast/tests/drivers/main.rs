@@ -8,6 +8,7 @@ mod by_hand;
 mod decisions;
 mod first_success;
 mod huge;
+mod inner_errors;
 mod lending;
 mod nested;
 mod observer;
