@@ -279,7 +279,7 @@ fn a_configuration_survives_toml_and_json() {
     for toml in [
         "strategy = 'fail_fast'",
         "strategy = 'best_effort'\nbackoff = { shape = 'controlled', jitter = 'full' }\nretry_after = 'ignore'",
-        "strategy = 'standard'\npreset = 'aws_2_0'\nmax_backoff = '1500ms'\nretry_maybe = 'never'\nretry_after = { cap = '1min' }",
+        "strategy = 'standard'\npreset = 'aws_2_0'\nmax_backoff = '1500ms'\nretry_maybe = 'never'\nretry_after = { cap = '1m30s' }",
         "strategy = 'adaptive'\nstandard.budget.refill = { tokens = 1, every = '7us' }",
     ] {
         let config = read(toml);

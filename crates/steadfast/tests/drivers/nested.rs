@@ -133,7 +133,7 @@ async fn an_attempt_that_drops_an_unrelated_call_lets_its_own_call_retry() {
     };
     let evicted = RefCell::new(vec![abandoned(), abandoned(), abandoned()]);
     let call = retry(&strategy).idempotent(true).run(async |_| {
-        evicted.borrow_mut().pop().map(drop);
+        drop(evicted.borrow_mut().pop());
         Err::<(), _>(reset())
     });
     assert_three_attempts(&call.await.unwrap_err());
