@@ -323,8 +323,7 @@ mod tests {
     #[test]
     fn a_permit_a_rule_and_a_stamp_are_of_one_attempt() {
         let token = RetryToken::free().holding(true);
-        let mut first = token.when_too_late(WhenTooLate::FailFast);
-        first.set_stamp(7);
+        let first = token.when_too_late(WhenTooLate::FailFast).stamped(7);
         assert!(first.holds_permit());
         assert_eq!(
             (first.too_late_rule(), first.stamp()),

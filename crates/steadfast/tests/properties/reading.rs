@@ -84,7 +84,9 @@ fn looking_at_a_load_aware_strategy_changes_no_decision() {
             }
             let token = strategy.acquire_initial_token(&call.request(), &world);
             world.advance(Duration::from_millis(30));
-            let Ok(token) = token else { return false };
+            let Some(token) = token.into_token() else {
+                return false;
+            };
             let decision = strategy.refresh_retry_token(token, &call.request(), failure, &world);
             matches!(decision, steadfast::strategy::Decision::Ready(Ok(_)))
         });

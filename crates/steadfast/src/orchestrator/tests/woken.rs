@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::backoff::Backoff;
-use crate::brake::Brake;
 use crate::budget::{Budget, Refund};
 use crate::strategy::{Adaptive, WhenLimited, WhenTooLate, from_decision};
 
@@ -144,24 +143,6 @@ fn a_woken_request_reports_its_failure_once() {
         adaptive.rate()
     };
     assert_eq!(rate_after(true), rate_after(false));
-
-    let timeout = || Failure::in_flight(&crate::reason::TIMEOUT).timed_out();
-    let admitted_after = |is_woken: bool| {
-        let world = VirtualWorld::new().rolling(Roll::ZERO);
-        let brake = Brake::for_attempt_timeout(100 * MS).unwrap();
-        let strategy = foreign().with_brake(brake.clone());
-        for _ in 0..20 {
-            let mut request = begun(&strategy, hurried().timeout(1000 * MS), &world);
-            world.advance(100 * MS);
-            waits(request.handle_failure(timeout(), &world));
-            if is_woken {
-                attempts(request.handle_woken(&world));
-                request.handle_unsendable(&world);
-            }
-        }
-        brake.state().admitted
-    };
-    assert_eq!(admitted_after(true), admitted_after(false));
 }
 
 #[test]

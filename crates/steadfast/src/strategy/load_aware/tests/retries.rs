@@ -221,7 +221,7 @@ async fn around_a_strategy_that_asks_it_pays_for_what_was_granted() {
     let strategy = guard.around(asks);
     let call = get();
     let token = strategy.acquire_initial_token(&call.request(), &world);
-    let token = token.expect("it admits everything");
+    let token = token.into_token().expect("it admits everything");
     let decision = strategy.refresh_retry_token(token, &call.request(), &error(), &world);
     let Decision::Pending(pending) = decision else {
         panic!("{decision:?}");
@@ -230,7 +230,7 @@ async fn around_a_strategy_that_asks_it_pays_for_what_was_granted() {
     let token = pending.await.expect("it is granted");
     assert_eq!(guard.state(world.now()).saved_quick, 0.75);
     strategy
-        .record_success(token, &world)
+        .record_success(Some(token), &world)
         .expect("it is its own");
     assert_eq!(guard.state(world.now()).saved_quick, 1.0);
 }
