@@ -8,10 +8,11 @@ use std::time::Duration;
 use steadfast::Attempt;
 use steadfast::report::Report;
 
-/// Marks a request as one attempt of a layer that retries it, in its extensions.
+/// Marks a request that a layer sends again, in its extensions.
 ///
 /// An inner layer that finds the mark makes one attempt only. Otherwise two
-/// layers of three attempts would make nine. Other code can read from it how
+/// layers of three attempts would make nine. A first attempt has no mark: its response or
+/// its error says whether an inner layer retried it. Other code can read from a mark how
 /// much time is left:
 ///
 /// ```
@@ -34,15 +35,6 @@ pub struct AttemptMark {
 }
 
 impl AttemptMark {
-    /// The first attempt of a request.
-    #[cfg(any(feature = "tower", feature = "reqwest-any"))]
-    pub(crate) const fn first(remaining: Option<Duration>) -> Self {
-        Self {
-            number: 1,
-            remaining,
-        }
-    }
-
     /// Returns the number of the attempt; the first is 1.
     pub const fn number(&self) -> u32 {
         self.number
@@ -54,7 +46,8 @@ impl AttemptMark {
     }
 }
 
-/// Marks the requests of an attempt of your own:
+/// Marks the requests of an attempt of your own. If the first one is marked too, an inner
+/// layer leaves all retries to your code:
 ///
 /// ```
 /// # use steadfast::{BestEffort, StrategyExt, retry};
@@ -83,7 +76,7 @@ impl From<Attempt> for AttemptMark {
 }
 
 /// The number of attempts, in the extensions of a response that took more than
-/// one.
+/// one. An outer layer does not send such a request again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptCount(pub u32);
 

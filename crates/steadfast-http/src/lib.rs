@@ -37,8 +37,8 @@
 //!
 //! # What not to do
 //!
-//! - Do not retry around a client that retries already. Three times three
-//!   attempts make nine.
+//! - Do not retry around a client that retries already, unless on purpose. If its errors do
+//!   not say that they were retried, three times three attempts make nine.
 //! - Do not call a `POST` idempotent because it usually is. Send an
 //!   `Idempotency-Key` that the server honours.
 //! - Do not assume that a 503 means "not applied" unless you know who sends it. A

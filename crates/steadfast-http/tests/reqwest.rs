@@ -23,7 +23,7 @@ use http::Extensions;
 use reqwest::{Request, Response};
 use reqwest_middleware::{ClientBuilder, Middleware, Next};
 use steadfast::strategy::Cause;
-use steadfast_http::{AttemptMark, HttpRetry};
+use steadfast_http::{AttemptCount, AttemptMark, HttpRetry};
 
 #[tokio::test]
 async fn the_token_bucket_is_right_row_by_row_without_middleware() {
@@ -89,7 +89,7 @@ async fn a_request_that_cannot_be_built_is_an_error_with_a_report() {
 
 /// Records the marks in the extensions, and adds an extension.
 #[derive(Clone, Default)]
-struct Notes(Arc<Mutex<Vec<AttemptMark>>>);
+struct Notes(Arc<Mutex<Vec<Option<AttemptMark>>>>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct LeftBehind(u32);
@@ -102,25 +102,25 @@ impl Middleware for Notes {
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> reqwest_middleware::Result<Response> {
-        let attempt = *extensions.get::<AttemptMark>().unwrap();
+        let attempt = extensions.get::<AttemptMark>().copied();
         self.0.lock().unwrap().push(attempt);
-        extensions.insert(LeftBehind(attempt.number()));
+        extensions.insert(LeftBehind(attempt.map_or(1, |attempt| attempt.number())));
         next.run(request, extensions).await
     }
 }
 
 #[tokio::test]
-async fn a_second_middleware_makes_one_attempt_only_and_extensions_are_kept() {
+async fn two_middlewares_do_not_multiply_attempts_and_extensions_are_kept() {
     let server = Server::start(vec![answer(503); 100]).await;
-    let (notes, inner) = (Notes::default(), quick());
+    let (notes, outer) = (Notes::default(), quick());
     let retry = |strategy| {
         HttpRetry::new(strategy)
             .unwrap()
             .timeout(Duration::from_secs(60))
     };
     let client = ClientBuilder::new(reqwest::Client::new())
+        .with(RetryMiddleware::new(retry(outer.clone())))
         .with(RetryMiddleware::new(retry(quick())))
-        .with(RetryMiddleware::new(retry(inner.clone())))
         .with(notes.clone())
         .build();
     let mut extensions = Extensions::new();
@@ -129,15 +129,19 @@ async fn a_second_middleware_makes_one_attempt_only_and_extensions_are_kept() {
         .execute_with_extensions(request, &mut extensions)
         .await
         .unwrap();
-    assert_eq!(answered(503, response.extensions()).attempts, 5);
+    assert_eq!(answered(503, response.extensions()).attempts, 1);
+    assert_eq!(response.extensions().get(), Some(&AttemptCount(5)));
     assert_eq!(server.seen().len(), 5, "five attempts, not twenty-five");
-    assert_eq!(inner.budget().level(Instant::now()), 500);
+    assert_eq!(outer.budget().level(Instant::now()), 500);
     let seen = notes.0.lock().unwrap();
     assert_eq!(seen.len(), 5);
-    assert!(seen.iter().all(|attempt| attempt.remaining().is_some()));
+    let left = |attempt: &Option<AttemptMark>| attempt.map(|attempt| attempt.remaining());
+    let left: Vec<_> = seen.iter().map(left).collect();
+    assert_eq!(left[0], None, "a first attempt has no mark");
+    assert!(left[1..].iter().all(|left| left.unwrap().is_some()));
     assert_eq!(
         extensions.get(),
-        Some(&LeftBehind(1)),
+        Some(&LeftBehind(5)),
         "what the last attempt left"
     );
     assert!(extensions.get::<AttemptMark>().is_none());
@@ -145,7 +149,7 @@ async fn a_second_middleware_makes_one_attempt_only_and_extensions_are_kept() {
 
 /// Records the marks in the extensions, and leaves nothing.
 #[derive(Clone, Default)]
-struct Marks(Arc<Mutex<Vec<u32>>>);
+struct Marks(Arc<Mutex<Vec<Option<u32>>>>);
 
 #[async_trait::async_trait]
 impl Middleware for Marks {
@@ -155,14 +159,14 @@ impl Middleware for Marks {
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> reqwest_middleware::Result<Response> {
-        let attempt = extensions.get::<AttemptMark>().unwrap();
-        self.0.lock().unwrap().push(attempt.number());
+        let attempt = extensions.get().map(AttemptMark::number);
+        self.0.lock().unwrap().push(attempt);
         next.run(request, extensions).await
     }
 }
 
 #[tokio::test]
-async fn every_attempt_has_its_own_mark_and_none_is_left() {
+async fn every_retry_has_its_own_mark_and_none_is_left() {
     let server = Server::start([answer(503), answer(200), answer(200), answer(200)]).await;
     let marks = Marks::default();
     let client = ClientBuilder::new(reqwest::Client::new())
@@ -176,16 +180,16 @@ async fn every_attempt_has_its_own_mark_and_none_is_left() {
         std::mem::take(&mut *marks.0.lock().unwrap())
     };
     let mut extensions = Extensions::new();
-    assert_eq!(send(&mut extensions).await, [1, 2]);
+    assert_eq!(send(&mut extensions).await, [None, Some(2)]);
     assert!(extensions.is_empty());
     assert_eq!(
         send(&mut extensions).await,
-        [1],
+        [None],
         "not that of another request"
     );
     assert!(extensions.is_empty());
     extensions.insert("of the caller");
-    assert_eq!(send(&mut extensions).await, [1]);
+    assert_eq!(send(&mut extensions).await, [None]);
     assert_eq!(extensions.get(), Some(&"of the caller"));
     assert_eq!(extensions.len(), 1);
 }

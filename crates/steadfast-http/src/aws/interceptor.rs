@@ -94,7 +94,7 @@ impl Intercept for AwsRetry {
         };
         let result = match step {
             Step::Attempt => Ok(()),
-            Step::Wait { .. } | Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => {
+            Step::Wait { .. } | Step::Ask | Step::GiveUp(_) | Step::LeftAlone => {
                 let shed = request.shed();
                 Err(shed.map_or_else(|| "the operation's deadline has passed".into(), Into::into))
             }

@@ -154,7 +154,7 @@ impl AwsRequest {
                 false => delay,
             }),
             Step::Attempt => NextStep::Retry(Duration::ZERO),
-            Step::Ask(_) | Step::GiveUp(_) | Step::LeftAlone => {
+            Step::Ask | Step::GiveUp(_) | Step::LeftAlone => {
                 held_back.map_or(NextStep::GiveUp, NextStep::GiveUpAfter)
             }
         };

@@ -12,7 +12,7 @@ use steadfast::Failure;
 use steadfast::failure::{FaultSide, Safety};
 use steadfast::reason::{OPERATION_FAILED, THROTTLED, TIMEOUT};
 
-use super::status::with_hint;
+use super::with_hint;
 use crate::hint::{self, Hint, PUSHBACK};
 use crate::reason::{REJECTED, UNAVAILABLE};
 

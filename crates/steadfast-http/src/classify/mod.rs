@@ -4,8 +4,6 @@
 
 #[cfg(feature = "grpc")]
 mod grpc;
-mod redirects;
-mod status;
 pub(crate) mod transport;
 
 use std::error::Error as StdError;
@@ -14,13 +12,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use http::{HeaderMap, StatusCode};
-use steadfast::Failure;
-#[cfg(any(feature = "tower", feature = "reqwest-any", feature = "aws"))]
-use steadfast::failure::{Safety, Stage};
-use steadfast::reason::VALUE_NOT_ACCEPTED;
+use steadfast::failure::{FaultSide, Safety, Stage};
+use steadfast::reason::{THROTTLED, TIMEOUT, VALUE_NOT_ACCEPTED};
+use steadfast::{Failure, Reason};
 
-use crate::hint;
-pub(crate) use redirects::Redirects;
+use crate::hint::{self, Hint};
+use crate::reason::{BAD_GATEWAY, REJECTED, SERVER_ERROR, TOO_EARLY, UNAVAILABLE};
 
 /// The end of an attempt: a response or an error.
 ///
@@ -209,7 +206,7 @@ impl HttpClassifier {
     pub fn classify(&self, outcome: &HttpOutcome<'_>) -> Result<(), Failure> {
         let by_rule = self.rules.iter().rev().find_map(|rule| rule(outcome));
         let classified = match (by_rule, outcome.end) {
-            (Some(Err(failure)), End::Response(_, headers)) => Err(status::with_hint(
+            (Some(Err(failure)), End::Response(_, headers)) => Err(with_hint(
                 failure,
                 "answered",
                 hint::parse(headers, outcome.now),
@@ -242,7 +239,7 @@ impl HttpClassifier {
         {
             return result;
         }
-        status::classify(status, headers, now)
+        by_status(status, headers, now)
     }
 }
 
@@ -265,6 +262,111 @@ pub(crate) fn cannot_resend(mut failure: Failure, why: impl fmt::Display) -> Fai
     let before = failure.note().unwrap_or("failed");
     let note = format!("{before}; {why}, so it cannot be sent again");
     failure.with_safety(Safety::No).with_note(note)
+}
+
+/// Classifies a status, with the delay that the headers ask for.
+fn by_status(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Result<(), Failure> {
+    let (failure, note) = match status.as_u16() {
+        ..400 => return Ok(()),
+        408 => (Failure::responded(&TIMEOUT).timed_out(), "HTTP 408"),
+        425 => (Failure::responded(&TOO_EARLY), "HTTP 425"),
+        429 => {
+            let throttled = Failure::responded(&THROTTLED).throttling();
+            (throttled.with_fault(FaultSide::Client), "HTTP 429")
+        }
+        500 => (server_error(&SERVER_ERROR), "HTTP 500"),
+        502 => (server_error(&BAD_GATEWAY), "HTTP 502"),
+        503 => (server_error(&UNAVAILABLE), "HTTP 503"),
+        504 => (server_error(&TIMEOUT).timed_out(), "HTTP 504"),
+        // The server does not know the method or the version.
+        ..=499 | 501 | 505 => return Err(rejected(status)),
+        // Without a meaning of its own (D49). A status above 599 is invalid and counts
+        // as a 5xx too (RFC 9110, section 15).
+        _ => {
+            let note = format!("HTTP {}", status.as_u16());
+            (server_error(&SERVER_ERROR).with_note(note), "")
+        }
+    };
+    Err(with_hint(failure, note, hint::parse(headers, now)))
+}
+
+/// Adds a hint and a note to a failure, and keeps those that it has already. An
+/// unreadable hint is noted.
+fn with_hint(mut failure: Failure, note: &'static str, hint: Hint) -> Failure {
+    let remark = match hint {
+        Hint::None => None,
+        Hint::Wait(delay) => {
+            failure.hint.get_or_insert(delay);
+            None
+        }
+        Hint::Never(header) => {
+            failure.safety = Safety::No;
+            Some(("the peer forbids a retry", header))
+        }
+        Hint::Unreadable(header) => Some(("no readable delay", header)),
+    };
+    match (remark, failure.note()) {
+        (None, Some(_)) => failure,
+        (None, None) => failure.with_note(note),
+        (Some((remark, header)), own) => {
+            let noted = format!("{}, {remark} in {header}", own.unwrap_or(note));
+            failure.with_note(noted)
+        }
+    }
+}
+
+/// A response that does not prove whether the request was applied.
+fn server_error(reason: &'static Reason) -> Failure {
+    Failure::inconclusive(reason).with_fault(FaultSide::Server)
+}
+
+/// A permanent failure: by definition the request was not applied.
+fn rejected(status: StatusCode) -> Failure {
+    let fault = match status.as_u16() {
+        ..=499 => FaultSide::Client,
+        _ => FaultSide::Server,
+    };
+    Failure::responded(&REJECTED)
+        .with_safety(Safety::No)
+        .with_fault(fault)
+        .with_note(format!("HTTP {}", status.as_u16()))
+}
+
+/// The knowledge about redirects that the client followed by itself, between a request and
+/// its outcome.
+///
+/// A `POST` that got a 303 was applied. It must not be sent again, whatever happens to the
+/// `GET` that follows. So after a redirect no failure proves that the request was not applied
+/// (decision D48, docs/decisions.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Redirects {
+    /// There were none.
+    None,
+    /// The client may have followed some.
+    Unknown,
+    /// There was at least one.
+    #[cfg(feature = "reqwest-any")]
+    Followed,
+}
+
+impl Redirects {
+    /// Removes the proof from a failure that may not be about the request itself, but
+    /// about a later one.
+    fn weaken(self, mut failure: Failure) -> Failure {
+        let after = match self {
+            Redirects::None => return failure,
+            Redirects::Unknown if failure.stage.may_have_been_applied() => return failure,
+            Redirects::Unknown => "perhaps after a redirect",
+            #[cfg(feature = "reqwest-any")]
+            Redirects::Followed => "after a redirect",
+        };
+        failure.stage = match failure.stage {
+            Stage::NotSent | Stage::InFlight => Stage::InFlight,
+            Stage::Responded | Stage::Inconclusive => Stage::Inconclusive,
+        };
+        let note = format!("{}, {after}", failure.note().unwrap_or("failed"));
+        failure.with_note(note)
+    }
 }
 
 #[cfg(test)]

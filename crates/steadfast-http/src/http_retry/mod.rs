@@ -3,34 +3,33 @@
 //! All integrations take the same value. So one setting means the same in all of
 //! them, and clients of different libraries can share a budget.
 
-mod first;
+mod driver;
+mod lost_body;
 mod per_host;
-mod run;
+#[cfg(feature = "tokio")]
+mod presets;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-#[cfg(feature = "tokio")]
-use steadfast::strategy::WhenLimited;
 use steadfast::strategy::{Limits, WhenTooLate, WorstCase};
-use steadfast::world::{SharedWorld, Timer};
-#[cfg(feature = "tokio")]
-use steadfast::{Adaptive, LoadAware, Standard, world::SystemWorld};
-use steadfast::{Budget, InvalidSetting, RetryEvent, RetryStrategy};
+use steadfast::world::{Roll, SharedWorld, Timer};
+use steadfast::{Budget, InvalidSetting, RetryEvent, RetryStrategy, World};
 
 use crate::classify::HttpClassifier;
 use crate::idempotent::RequestHead;
 #[cfg(feature = "tower")]
-pub(crate) use first::BoxSleep;
-pub(crate) use first::{FirstAttempt, MadeAttempt};
+pub(crate) use driver::fail_at_once;
+pub(crate) use driver::{AnyResponse, HttpDriver, SentRequest};
+pub(crate) use lost_body::LostBody;
 use per_host::PerHost;
-pub(crate) use run::{AnyResponse, FailedAttempt, HttpCall, address, fail_at_once, run};
+pub(crate) use per_host::address;
 
 /// The strategy, the time limits and the classifier by which requests are retried.
 ///
 /// ```
-/// use std::time::Duration;
+/// use std::time::{Duration, Instant};
 /// use steadfast::Standard;
 /// use steadfast_http::HttpRetry;
 ///
@@ -50,6 +49,7 @@ pub struct HttpRetry {
     inner: Arc<Inner>,
 }
 
+pub(crate) type BoxSleep = <SharedWorld as Timer>::Sleep;
 type Observer = dyn Fn(&RetryEvent<'_>) + Send + Sync;
 type Idempotent = dyn Fn(&RequestHead<'_>) -> bool + Send + Sync;
 
@@ -85,89 +85,6 @@ impl Strategies {
 }
 
 const DEFAULT_BODY_LIMIT: usize = 64 * 1024;
-
-/// Waits on tokio's timer.
-#[cfg(feature = "tokio")]
-impl HttpRetry {
-    /// Uses the numbers of the Smithy guidance, with one budget for all hosts.
-    /// See [`Standard::guidance`].
-    pub fn guidance() -> Self {
-        Self::from_strategies(Strategies::Shared(Arc::new(Standard::guidance())))
-    }
-
-    /// Uses retry behaviour 2.0 of the AWS SDKs. See [`Standard::aws_2_0`].
-    pub fn aws_2_0() -> Self {
-        Self::from_strategies(Strategies::Shared(Arc::new(Standard::aws_2_0())))
-    }
-
-    /// Uses retry behaviour 2.1 of the AWS SDKs. See [`Standard::aws_2_1`].
-    pub fn aws_2_1() -> Self {
-        Self::from_strategies(Strategies::Shared(Arc::new(Standard::aws_2_1())))
-    }
-
-    /// Uses the numbers of the Smithy guidance, and for each host a send rate that
-    /// follows its throttling. See [`Adaptive`].
-    pub fn adaptive() -> Self {
-        let adaptive = || Adaptive::new(Standard::guidance(), WhenLimited::Wait);
-        Self::from_strategies(Strategies::PerHost(Arc::new(PerHost::new(adaptive))))
-    }
-
-    /// Uses [`LoadAware::fleet`] for each host and port: for fleets of very many quiet
-    /// clients, such as phones. From the 1025th host on, hosts share one.
-    ///
-    /// A request that it sheds is not sent: see
-    /// [`Error::is_shed`](steadfast::Error::is_shed).
-    pub fn fleet() -> Self {
-        Self::from_strategies(Strategies::PerHost(Arc::new(PerHost::new(
-            LoadAware::fleet,
-        ))))
-    }
-
-    /// Uses a strategy of your own for all hosts. Clones of a strategy share its
-    /// budget.
-    ///
-    /// # Errors
-    /// If the strategy does not bound the attempts by itself; see
-    /// [`within`](Self::within).
-    pub fn new(strategy: impl RetryStrategy + 'static) -> Result<Self, InvalidSetting> {
-        require_bound(&strategy)?;
-        Ok(Self::from_strategies(Strategies::Shared(Arc::new(
-            strategy,
-        ))))
-    }
-
-    /// Uses a strategy of your own for this time at most. The strategy need not
-    /// bound the attempts.
-    pub fn within(timeout: Duration, strategy: impl RetryStrategy + 'static) -> Self {
-        Self::from_strategies(Strategies::Shared(Arc::new(strategy))).timeout(timeout)
-    }
-
-    /// Uses a strategy, and so a budget, for each host and port. A host that fails
-    /// does not use up the budget of others. From the 1025th host on, hosts share
-    /// one.
-    ///
-    /// # Errors
-    /// If the strategy does not bound the attempts by itself.
-    pub fn per_host<S: RetryStrategy + 'static>(
-        make: impl Fn() -> S + Send + Sync + 'static,
-    ) -> Result<Self, InvalidSetting> {
-        Self::per_host_in(SystemWorld, make)
-    }
-
-    fn from_strategies(strategies: Strategies) -> Self {
-        Self::with(SharedWorld::new(SystemWorld), strategies)
-    }
-}
-
-/// The default is [`LoadAware::new`] for each host and port, without a time limit: at most
-/// four attempts. The waits between them are short, except after a lone timeout, which waits
-/// 5 to 15 s. Set [`timeout`](HttpRetry::timeout) to bound the time of a request.
-#[cfg(feature = "tokio")]
-impl Default for HttpRetry {
-    fn default() -> Self {
-        Self::from_strategies(Strategies::PerHost(Arc::new(PerHost::new(LoadAware::new))))
-    }
-}
 
 impl HttpRetry {
     /// Uses a strategy of your own, and waits in this world instead of on tokio. Without
@@ -382,15 +299,35 @@ impl HttpRetry {
         Arc::make_mut(&mut self.inner)
     }
 
-    /// Waits in its world.
-    #[cfg(feature = "tower")]
-    pub(crate) fn sleep(&self, delay: Duration) -> BoxSleep {
-        self.inner.world.sleep(delay)
-    }
-
     #[cfg(feature = "tower")]
     pub(crate) fn body_limit_bytes(&self) -> usize {
         self.inner.body_limit
+    }
+}
+
+/// The world of the requests, with the observer of the settings.
+impl World for Inner {
+    fn now(&self) -> Instant {
+        self.world.now()
+    }
+
+    fn roll(&self) -> Roll {
+        self.world.roll()
+    }
+
+    fn observe(&self, event: &RetryEvent<'_>) {
+        self.world.observe(event);
+        if let Some(observer) = &self.observer {
+            observer(event);
+        }
+    }
+}
+
+impl Timer for Inner {
+    type Sleep = BoxSleep;
+
+    fn sleep(&self, delay: Duration) -> BoxSleep {
+        self.world.sleep(delay)
     }
 }
 

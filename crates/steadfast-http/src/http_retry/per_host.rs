@@ -51,6 +51,21 @@ impl PerHost {
     }
 }
 
+/// Returns host and port, for errors and budgets. Leaves out the rest of an
+/// authority, such as a password.
+pub(crate) fn address(host: Option<&str>, port: Option<u16>, scheme: Option<&str>) -> String {
+    let host = host.unwrap_or_default().to_ascii_lowercase();
+    let port = port.or(match scheme {
+        Some("http") => Some(80),
+        Some("https") => Some(443),
+        Some(_) | None => None,
+    });
+    match port {
+        Some(port) => format!("{host}:{port}"),
+        None => host,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -47,7 +47,6 @@
 
 mod classifier;
 mod errors;
-mod kept;
 #[cfg(feature = "reqwest-middleware")]
 mod middleware;
 mod redirect;

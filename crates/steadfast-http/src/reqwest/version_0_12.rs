@@ -7,8 +7,6 @@
 mod classifier;
 #[path = "errors.rs"]
 mod errors;
-#[path = "kept.rs"]
-mod kept;
 #[cfg(feature = "reqwest-middleware-0-4")]
 #[path = "middleware.rs"]
 mod middleware;

@@ -1,11 +1,7 @@
 //! The future of a request under the layer.
-//!
-//! A first attempt is polled here, in a future that has a name. So a request that succeeds at
-//! once needs no box. Whatever follows a failure is rare, and is in a box.
 
 use std::fmt;
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -13,14 +9,14 @@ use ::http::{Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use steadfast::Error;
-use steadfast::first_try::FirstTry;
 use steadfast::strategy::BoxError;
 use tower_service::Service;
 
 use super::any_error::AnyError;
 use super::http::Attempts;
+use super::ready::{AttemptCall, CallError, not_ready};
 use super::replay::ReplayBody;
-use crate::http_retry::FirstAttempt;
+use crate::http_retry::HttpDriver;
 
 pin_project! {
     /// The future of an [`HttpRetryService`](super::HttpRetryService).
@@ -31,50 +27,31 @@ pin_project! {
     where
         S: Service<Request<ReplayBody<B>>>,
     {
-        // The first attempt, until it ends.
+        // The attempt that is under way, or the first one before it begins.
         #[pin]
-        calling: Option<S::Future>,
-        rest: Rest<S, B, R>,
+        call: Option<AttemptCall<S, Request<ReplayBody<B>>, S::Future>>,
+        under_way: bool,
+        driver: HttpDriver<Response<R>, AnyError>,
+        attempts: Attempts<S, B>,
     }
 }
-
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box for the first attempt would be an allocation for every request"
-)]
-enum Rest<S, B, R> {
-    First {
-        first: FirstAttempt,
-        attempts: Attempts<S, B>,
-    },
-    Retries(BoxFuture<R>),
-    Ended,
-}
-
-type BoxFuture<R> = Pin<Box<dyn Future<Output = Result<Response<R>, Error<AnyError>>> + Send>>;
 
 impl<S, B, R> HttpRetryFuture<S, B, R>
 where
     S: Service<Request<ReplayBody<B>>>,
 {
-    /// Waits for a first attempt that is under way.
-    pub(super) fn first(calling: S::Future, first: FirstTry, attempts: Attempts<S, B>) -> Self {
-        Self {
-            calling: Some(calling),
-            rest: Rest::First {
-                first: FirstAttempt::new(first),
-                attempts,
-            },
-        }
-    }
-
-    /// Makes all attempts by this future.
-    pub(super) fn retries(
-        run: impl Future<Output = Result<Response<R>, Error<AnyError>>> + Send + 'static,
+    /// Waits for the first attempt, which is `under_way` unless the driver has to wait.
+    pub(super) const fn new(
+        call: AttemptCall<S, Request<ReplayBody<B>>, S::Future>,
+        under_way: bool,
+        driver: HttpDriver<Response<R>, AnyError>,
+        attempts: Attempts<S, B>,
     ) -> Self {
         Self {
-            calling: None,
-            rest: Rest::Retries(Box::pin(run)),
+            call: Some(call),
+            under_way,
+            driver,
+            attempts,
         }
     }
 }
@@ -91,35 +68,40 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let (mut calling, rest) = (this.calling, this.rest);
-        if let (Some(polled), Rest::First { first, attempts }) =
-            (calling.as_mut().as_pin_mut(), &mut *rest)
-        {
-            let retry = attempts.retry();
-            let result = ready!(first.poll(retry, cx, |cx| polled.poll(cx)));
-            match result {
-                Some(_) => calling.set(None),
-                // Calls inside it are dropped with it.
-                None => first.first.watch(|| calling.set(None)),
-            }
-            let failed = match result {
-                Some(Ok(response)) if attempts.end_if_accepted(&first.first, &response) => {
-                    return Poll::Ready(Ok(response));
+        let (mut call, driver, attempts) = (this.call, this.driver, &*this.attempts);
+        loop {
+            if !*this.under_way {
+                if !ready!(driver.poll_next(cx, attempts)) {
+                    return Poll::Ready(attempts.give_up(driver));
                 }
-                Some(result) => match attempts.end_first(&first.first, result) {
-                    Ok(response) => return Poll::Ready(Ok(response)),
-                    Err(failed) => Some(failed),
-                },
-                None => attempts.cut_off(),
-            };
-            if let Rest::First { first, attempts } = mem::replace(rest, Rest::Ended) {
-                let retries = attempts.run_after(first.end(failed));
-                *rest = Rest::Retries(Box::pin(retries));
+                let attempt = driver.attempt();
+                if call.is_none() {
+                    call.set(attempts.call_again(attempt));
+                }
+                if call.is_none() {
+                    driver.fail_unmade(attempts);
+                    continue;
+                }
+                *this.under_way = true;
             }
-        }
-        match rest {
-            Rest::Retries(retries) => retries.as_mut().poll(cx),
-            Rest::First { .. } | Rest::Ended => panic!("a future is not polled after its end"),
+            let called = call.as_mut().as_pin_mut();
+            let called = called.expect("a future is not polled after its end");
+            let result = ready!(driver.poll_attempt(cx, |cx| called.poll(cx)));
+            call.set(None);
+            let result = match result {
+                Some(Ok(response)) => Some(Ok(response)),
+                Some(Err(CallError::Failed(error))) => Some(Err(AnyError::new(error))),
+                Some(Err(CallError::NotReady(error))) => {
+                    driver.fail(Some(Err(AnyError::new(error))), not_ready(), attempts);
+                    *this.under_way = false;
+                    continue;
+                }
+                None => None,
+            };
+            if let Some(response) = driver.end(result, attempts) {
+                return Poll::Ready(Ok(response));
+            }
+            *this.under_way = false;
         }
     }
 }

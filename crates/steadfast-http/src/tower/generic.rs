@@ -16,7 +16,7 @@ use steadfast::{Error, InvalidSetting, RetryStrategy, retry};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::ready::{AttemptServices, CallError, never_ready, not_ready};
+use super::ready::{AttemptCall, CallError, never_ready, not_ready};
 use crate::extensions::AttemptMark;
 use crate::http_retry::require_bound;
 
@@ -293,13 +293,15 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        let services = AttemptServices::take(&mut self.inner);
-        Box::pin(send(services, self.layer.clone(), request))
+        // A permit that readiness acquired is used by this request.
+        let clone = self.inner.clone();
+        let ready = std::mem::replace(&mut self.inner, clone);
+        Box::pin(send(ready, self.layer.clone(), request))
     }
 }
 
 async fn send<S, R, C, A>(
-    mut services: AttemptServices<S>,
+    mut service: S,
     layer: RetryLayer<R, C, A>,
     mut request: R,
 ) -> Result<S::Response, Error<S::Error>>
@@ -326,6 +328,7 @@ where
     if let Some(timeout) = settings.attempt_timeout {
         retry = retry.attempt_timeout(timeout);
     }
+    let mut is_ready = true;
     let result = retry
         .classify(|error: &CallError<S::Error>| match error {
             CallError::NotReady(_) => not_ready(),
@@ -338,7 +341,12 @@ where
                 let request = &mut request;
                 let mut request = request.clone();
                 (settings.prepare)(&mut request, attempt.into());
-                services.call(request)
+                match std::mem::take(&mut is_ready) {
+                    true => AttemptCall::Called {
+                        future: service.call(request),
+                    },
+                    false => AttemptCall::when_ready(service.clone(), request),
+                }
             },
         )
         .await;

@@ -1,21 +1,28 @@
-//! Readiness of the services that attempts call.
+//! Calls of a service that has to get ready first.
 //!
 //! tower allows one call for each time that a service was polled ready, and a
 //! clone is not ready. So the first attempt calls the service that was polled,
 //! and each later attempt polls a clone first.
 
-use std::future::poll_fn;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
+use pin_project_lite::pin_project;
 use steadfast::failure::Safety;
 use steadfast::{Error, FailFast, Failure, reason, retry};
 use tower_service::Service;
 
 use crate::http_retry::fail_at_once;
 
-/// Calls the service for each attempt of one request.
-pub(super) struct AttemptServices<S> {
-    service: S,
-    is_ready: bool,
+pin_project! {
+    /// The call of one attempt. Dropping it drops the call.
+    #[project = AttemptCallProjection]
+    pub(super) enum AttemptCall<S, Q, F> {
+        // In a box, because it is rare and would make every future larger.
+        NotReady { service: Box<(S, Option<Q>)> },
+        Called { #[pin] future: F },
+    }
 }
 
 /// Says whether the service was called at all.
@@ -24,58 +31,33 @@ pub(super) enum CallError<E> {
     Failed(E),
 }
 
-impl<S: Clone> AttemptServices<S> {
-    /// Takes the ready service and leaves a clone in its place. A permit that
-    /// readiness acquired is thereby used by this request.
-    pub(super) fn take(inner: &mut S) -> Self {
-        let clone = inner.clone();
-        Self {
-            service: std::mem::replace(inner, clone),
-            is_ready: true,
-        }
-    }
-
-    /// Uses a service that was not polled, for attempts after the first.
-    pub(super) const fn after_first(service: S) -> Self {
-        Self {
-            service,
-            is_ready: false,
-        }
-    }
-
-    /// Calls the service, in a later attempt as soon as it is ready. Dropping the future
-    /// drops the call.
-    pub(super) fn call<R>(
-        &mut self,
-        request: R,
-    ) -> impl Future<Output = Result<S::Response, CallError<S::Error>>> + Send + use<S, R>
-    where
-        S: Service<R> + Send + 'static,
-        S::Future: Send,
-        R: Send + 'static,
-    {
-        let is_ready = std::mem::take(&mut self.is_ready);
-        let called = match is_ready {
-            true => Ok(self.service.call(request)),
-            // In a box, because it is rare and would make every future larger.
-            false => Err(Box::pin(call_when_ready(self.service.clone(), request))),
-        };
-        async move {
-            match called {
-                Ok(called) => called.await.map_err(CallError::Failed),
-                Err(later) => later.await,
-            }
-        }
+impl<S: Service<Q>, Q> AttemptCall<S, Q, S::Future> {
+    /// Calls the service as soon as it is ready.
+    pub(super) fn when_ready(service: S, request: Q) -> Self {
+        let service = Box::new((service, Some(request)));
+        Self::NotReady { service }
     }
 }
 
-async fn call_when_ready<S: Service<R>, R>(
-    mut service: S,
-    request: R,
-) -> Result<S::Response, CallError<S::Error>> {
-    let readiness = poll_fn(|cx| service.poll_ready(cx)).await;
-    readiness.map_err(CallError::NotReady)?;
-    service.call(request).await.map_err(CallError::Failed)
+impl<S: Service<Q>, Q> Future for AttemptCall<S, Q, S::Future> {
+    type Output = Result<S::Response, CallError<S::Error>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            let future = match self.as_mut().project() {
+                AttemptCallProjection::Called { future } => {
+                    return future.poll(cx).map_err(CallError::Failed);
+                }
+                AttemptCallProjection::NotReady { service } => {
+                    let (service, request) = &mut **service;
+                    ready!(service.poll_ready(cx)).map_err(CallError::NotReady)?;
+                    let request = request.take().expect("a service that failed is not polled");
+                    service.call(request)
+                }
+            };
+            self.set(Self::Called { future });
+        }
+    }
 }
 
 impl<E> CallError<E> {

@@ -3,9 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use steadfast::strategy::{
-    Answer, Cause, Decision, ForeignToken, Refusal, RetryToken, WhenTooLate,
-};
+use steadfast::strategy::{Admission, Cause, Decision, Refusal, RetryToken, WhenTooLate};
 use steadfast::{Backoff, Failure, Request, RetryStrategy, Standard, World};
 use steadfast_http::{HttpClassifier, HttpRetry};
 
@@ -321,8 +319,8 @@ pub async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
 struct Shedding;
 
 impl RetryStrategy for Shedding {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Err(Refusal::shed(Duration::from_secs(2)))
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Admission {
+        Admission::Refused(Refusal::shed(Duration::from_secs(2)))
     }
 
     fn refresh_retry_token(
@@ -332,10 +330,6 @@ impl RetryStrategy for Shedding {
         _: &Failure,
         _: &dyn World,
     ) -> Decision {
-        unreachable!("a request that was shed has no token")
-    }
-
-    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
         unreachable!("a request that was shed has no token")
     }
 }

@@ -13,9 +13,10 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::SystemTime;
 
-use steadfast::classify::RetryInfo;
+use steadfast::classify::{RetryInfo, already_retried};
 use steadfast::reason::OPERATION_FAILED;
-use steadfast::{Error, Failure, Stage};
+use steadfast::report::Report;
+use steadfast::{Failure, Stage};
 
 /// Bounds a chain of sources that is a loop.
 const MAX_DEPTH: usize = 16;
@@ -109,29 +110,16 @@ fn definite(error: &(dyn StdError + 'static), now: SystemTime) -> Option<Failure
     (error.kind() != io::ErrorKind::Other).then(|| error.to_failure())
 }
 
-/// Classifies the error of a call that was itself retried, so that its attempts do not
-/// multiply.
+/// Classifies the error of a call of ours inside an attempt. If that call was retried, its
+/// attempts must not multiply.
 fn of_inner_call(error: &(dyn StdError + 'static)) -> Option<Failure> {
-    fn of<E: 'static>(error: &(dyn StdError + 'static)) -> Option<Failure>
-    where
-        Error<E>: StdError,
-    {
-        error.downcast_ref::<Error<E>>().map(Error::to_failure)
-    }
-    let failure = of::<io::Error>(error);
-    #[cfg(feature = "client")]
-    let failure = failure.or_else(|| of::<hyper_util::client::legacy::Error>(error));
-    #[cfg(feature = "tower")]
-    let failure = failure.or_else(|| of::<crate::tower::AnyError>(error));
-    #[cfg(feature = "reqwest")]
-    let failure = failure.or_else(|| of::<::reqwest::Error>(error));
-    #[cfg(feature = "reqwest-middleware")]
-    let failure = failure.or_else(|| of::<reqwest_middleware::Error>(error));
-    #[cfg(feature = "reqwest-0-12")]
-    let failure = failure.or_else(|| of::<reqwest_0_12::Error>(error));
-    #[cfg(feature = "reqwest-middleware-0-4")]
-    let failure = failure.or_else(|| of::<reqwest_middleware_0_4::Error>(error));
-    #[cfg(feature = "tonic")]
-    let failure = failure.or_else(|| of::<::tonic::Status>(error));
-    failure
+    let report = error.downcast_ref::<Report>()?;
+    let last = report.history().last();
+    // Without an attempt, nothing was sent.
+    let failure = || last.map_or_else(not_sent, |last| last.failure.clone());
+    already_retried(report).or_else(|| Some(failure()))
+}
+
+fn not_sent() -> Failure {
+    Failure::not_sent(&OPERATION_FAILED)
 }

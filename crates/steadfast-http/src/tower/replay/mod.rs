@@ -18,9 +18,8 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::{Buf, Bytes};
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
-use steadfast::{Failure, Stage};
 
-use crate::http_retry::BoxSleep;
+use crate::http_retry::{BoxSleep, LostBody};
 use headers::KeptHeaders;
 
 /// One attempt's view of a request's body.
@@ -58,25 +57,7 @@ struct Shared<B> {
     limit: usize,
     kept: KeptFrames,
     size: usize,
-    lost: Option<Lost>,
-}
-
-/// The reason that a body cannot be sent from the beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lost {
-    TooLarge { limit: usize },
-    Failed,
-}
-
-impl Lost {
-    /// Treats a failure that was not sent as in flight if the body failed. The error may be that
-    /// of the body's source, for example of a request that got no connection.
-    pub(super) fn weaken(self, mut failure: Failure) -> Failure {
-        if self == Self::Failed && failure.stage == Stage::NotSent {
-            failure.stage = Stage::InFlight;
-        }
-        failure
-    }
+    lost: Option<LostBody>,
 }
 
 enum Kept {
@@ -186,7 +167,9 @@ impl<B: Body> Replay<B> {
         });
         ReplayBody { source }
     }
+}
 
+impl<B> Replay<B> {
     /// Stops the upload of an attempt that failed, until it is known whether there is a
     /// next one. A server may respond before it has read the body.
     pub(super) fn pause(&self) {
@@ -215,11 +198,6 @@ impl<B: Body> Replay<B> {
         }
     }
 
-    /// Returns a guard that ends a paused upload when it is dropped, unless a sleep ends it.
-    pub(super) const fn ends_pause(&self) -> EndsPause<'_, B> {
-        EndsPause(self)
-    }
-
     /// Ends the upload of an attempt that will be followed by another. Its connection
     /// closes.
     pub(super) fn abandon(&self) {
@@ -228,23 +206,20 @@ impl<B: Body> Replay<B> {
         }
     }
 
-    /// Returns why a further attempt cannot have the whole body, if so.
-    pub(super) fn lost(&self) -> Option<Lost> {
-        self.state.as_ref().and_then(|state| state.lock().lost)
-    }
-}
-
-/// Ends a paused upload when its request is dropped. Its connection would wait forever.
-pub(super) struct EndsPause<'a, B>(&'a Replay<B>);
-
-impl<B> Drop for EndsPause<'_, B> {
-    fn drop(&mut self) {
-        if let Some(state) = &self.0.state {
+    /// Ends a paused upload of a request that is dropped, unless a sleep ends it. Its connection
+    /// would wait forever.
+    pub(super) fn abandon_if_paused(&self) {
+        if let Some(state) = &self.state {
             let mut shared = state.lock();
             if shared.paused && shared.pause_end.is_none() {
                 shared.next_turn();
             }
         }
+    }
+
+    /// Returns why a further attempt cannot have the whole body, if so.
+    pub(super) fn lost(&self) -> Option<LostBody> {
+        self.state.as_ref().and_then(|state| state.lock().lost)
     }
 }
 
@@ -349,7 +324,7 @@ where
         let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
             Some(Ok(frame)) => frame.map_data(|mut data| data.copy_to_bytes(data.remaining())),
             Some(Err(error)) => {
-                self.lose(Lost::Failed);
+                self.lose(LostBody::Failed);
                 self.ended = true;
                 return Poll::Ready(Some(Err(error)));
             }
@@ -368,7 +343,7 @@ where
                 && TypeId::of::<B::Data>() == TypeId::of::<Bytes>();
             self.size = self.size.saturating_add(length);
             match self.size > self.limit && !in_memory {
-                true => self.lose(Lost::TooLarge { limit: self.limit }),
+                true => self.lose(LostBody::TooLarge { limit: self.limit }),
                 false => self.kept.push(kept),
             }
         }
@@ -376,7 +351,7 @@ where
     }
 
     /// Drops the kept part, which is useless without the rest.
-    fn lose(&mut self, lost: Lost) {
+    fn lose(&mut self, lost: LostBody) {
         self.lost = Some(lost);
         self.kept = KeptFrames::default();
     }
@@ -402,15 +377,6 @@ impl Kept {
         match self {
             Kept::Data(data) => data.len() as u64,
             Kept::Trailers(_) => 0,
-        }
-    }
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Lost::TooLarge { limit } => write!(f, "more than {limit} bytes of the body were sent"),
-            Lost::Failed => f.write_str("the body failed"),
         }
     }
 }

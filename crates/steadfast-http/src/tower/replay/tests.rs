@@ -75,7 +75,7 @@ async fn a_body_beyond_the_limit_is_sent_once_whole_and_not_again() {
     let first = replay.next_body().unwrap();
     assert_eq!(replay.lost(), None);
     assert_eq!(whole(first).await, "abcd");
-    assert_eq!(replay.lost(), Some(Lost::TooLarge { limit: 3 }));
+    assert_eq!(replay.lost(), Some(LostBody::TooLarge { limit: 3 }));
     assert!(replay.next_body().is_none());
 }
 
