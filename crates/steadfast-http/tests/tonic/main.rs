@@ -9,6 +9,7 @@
 mod client;
 mod server;
 
+use std::error::Error as _;
 use std::time::{Duration, Instant};
 
 use client::{Call, Event, Layered, OneByOne};
@@ -167,6 +168,16 @@ async fn a_server_that_goes_away_and_comes_back<C: Call>() {
     assert_eq!(answer.unwrap(), "hello ada");
     assert!(!events.is_empty());
     assert_eq!(server.calls(), 1);
+}
+
+#[tokio::test]
+async fn the_status_of_a_call_without_a_response_has_the_history_as_its_source() {
+    let (_held, uri) = server::closed_port();
+    let status = Layered::greet(&uri, false).await.0.unwrap_err();
+    let source = status.source().and_then(|source| source.downcast_ref());
+    let error: &steadfast::Error<tonic::Status> = source.unwrap();
+    assert_eq!(error.report().attempts(), 5);
+    assert_eq!(error.last_error().unwrap().code(), Code::Unavailable);
 }
 
 /// The layer returns the response before its trailers arrive.
