@@ -1,20 +1,18 @@
-//! The client's loop around the orchestrator. All operations but those on documents run
-//! in it; those run in [`KvFuture`](crate::kv::future::KvFuture), which handles failed
-//! attempts by the functions of this module.
+//! Drives requests: the engine's driver decides, waits and limits, and this module makes
+//! errors, spans and metrics of it.
 //!
-//! The orchestrator decides. The loop makes the attempts, sleeps, and wakes early
-//! when there is a new route or connection (decisions D18 and D24,
-//! docs/decisions.md). An operation defines its attempts and its wake-ups by
-//! [`Attempts`].
+//! [`drive`] runs all operations whose attempts are async functions ([`Attempts`]). Those on
+//! documents are [`KvFuture`](crate::kv::future::KvFuture)s, with the same driver and the
+//! same functions after an attempt.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::future::{Future, pending, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Instant;
 
 use steadfast::report::Report;
-use steadfast::strategy::{Answer, Cause, PendingDecision};
-use steadfast::{Call, Failure, Orchestrator, RetryStrategy, Stage, Step, Verdict};
+use steadfast::strategy::{AnyStrategy, Cause};
+use steadfast::{Call, Driver, Failure, Stage, Step, Verdict};
 use tracing::Instrument;
 
 use crate::client::Core;
@@ -23,9 +21,9 @@ use crate::fast_fail::Raised;
 use crate::observe::{Dispatch, Finished, attempt_span, end_attempt, end_request, request_span};
 use crate::options::RetryIf;
 use crate::reason::APPLICATION_INDICATED;
-use crate::world::{TokioWorld, now};
+use crate::world::{BoxSleep, TokioWorld, now};
 
-/// A request, as the loop knows it: its context for errors, spans and metrics.
+/// A request, without its attempts: its context for errors, spans and metrics.
 pub(crate) trait Driven {
     /// The result of the request.
     type Output;
@@ -37,8 +35,8 @@ pub(crate) trait Driven {
     /// Records the end of the request in metrics and reports. A success has an output.
     fn finished(&mut self, _finished: &Finished, _output: Option<&Self::Output>) {}
 
-    /// The time at which it succeeded.
-    fn succeeded_at(&self) -> Instant {
+    /// Returns the time at which it succeeded.
+    fn succeeded_at(&self, _output: &Self::Output) -> Instant {
         now()
     }
 
@@ -78,35 +76,37 @@ pub(crate) trait Attempts: Driven {
     fn attempt(
         &mut self,
         deadline: Option<Instant>,
-    ) -> impl Future<Output = Result<Self::Output, Tried>> + Send;
+    ) -> impl Future<Output = Result<Self::Output, AttemptError>> + Send;
 
-    /// Completes when the wait after this failure has become pointless: there is
-    /// a new route or connection, or the client was closed. May never complete.
+    /// Completes when the wait after an attempt that failed at this stage has become
+    /// pointless: there is a new route or connection, or the client was closed. May never
+    /// complete.
     ///
     /// Cancel-safe: dropping the future changes nothing.
-    fn woken(&mut self, failure: &Failure) -> impl Future<Output = ()> + Send;
+    fn woken(&mut self, stage: Stage) -> impl Future<Output = ()> + Send;
 
     /// Keeps the report of a request that succeeded after retries, for an error that its
     /// output may still have.
     fn keep_report(&mut self, _output: &mut Self::Output, _report: Report) {}
-
-    /// Completes when the client is closed. Cancel-safe.
-    fn closed(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// An attempt that did not succeed, and what it means for the operation.
-pub(crate) enum Tried {
+#[derive(Clone, Debug)]
+pub(crate) enum AttemptError {
     /// A conclusive response that is an error of this kind. Never retried; the
     /// strategy counts it as a success (D37).
     Final(ErrorKind),
-    /// The client cannot send the operation: an error of this kind. The strategy
-    /// hears nothing of it, because it says nothing about the server.
+    /// The client cannot send the operation: an error of this kind. It says nothing about
+    /// the server, so the strategy learns only that the request ended.
     Unsendable(ErrorKind),
     /// The attempt failed and may be retried; otherwise an error of this kind.
     Failed(Failure, ErrorKind),
     /// The client was closed. The failure says how far the attempt came.
     Closed(Failure),
 }
+
+/// The driver of a request of this client.
+pub(crate) type ClientDriver<'a> = Driver<AnyStrategy<'a>, Call, TokioWorld<'a>>;
 
 /// Runs an operation to its end.
 ///
@@ -115,47 +115,223 @@ pub(crate) enum Tried {
 // Not an async function: its future would hold the arguments twice.
 pub(crate) fn drive<'a, A: Attempts + Send>(
     call: Call,
-    strategy: &'a dyn RetryStrategy,
+    strategy: AnyStrategy<'a>,
+    core: &'a Core,
     operation: &'a mut A,
 ) -> impl Future<Output = Result<A::Output, Error>> + Send + 'a {
-    let mut request = Orchestrator::new(strategy, call);
+    let mut driver = Driver::new(strategy, call, TokioWorld(core));
     async move {
-        let span = request_span(&request.request(), operation);
+        let span = request_span(&driver.request(), operation);
         let mut outcome = if span.is_disabled() {
-            run(&mut request, operation, false).await
+            run(&mut driver, operation, false).await
         } else {
             // The events of the engine are in the span too.
-            let traced = run(&mut request, operation, true).instrument(span.clone());
+            let traced = run(&mut driver, operation, true).instrument(span.clone());
             Box::pin(traced).await
         };
-        let finished = finish(&request, operation, &outcome);
+        let finished = finish(&driver, operation, &outcome);
         end_request(&span, &finished);
         if let Ok(output) = &mut outcome
             && finished.retries > 0
         {
-            operation.keep_report(output, request.take_report());
+            operation.keep_report(output, driver.take_report());
         }
         outcome
+    }
+}
+
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async function keeps its arguments twice"
+)]
+fn run<A: Attempts + Send>(
+    driver: &mut ClientDriver<'_>,
+    operation: &mut A,
+    traced: bool,
+) -> impl Future<Output = Result<A::Output, Error>> + Send {
+    async move {
+        let mut kind = ErrorKind::UnambiguousTimeout;
+        let mut at_once = driver.begin();
+        loop {
+            if !at_once && !next(driver, operation, &mut kind).await {
+                return Err(give_up(kind, driver, operation));
+            }
+            let (number, deadline) = (driver.attempt().number(), driver.request().deadline());
+            match attempt(number, deadline, operation, traced).await {
+                Ok(output) => {
+                    driver.succeed();
+                    return Ok(output);
+                }
+                Err(error) => at_once = handle_error(error, &mut kind, driver, operation)?,
+            }
+        }
+    }
+}
+
+/// Makes an attempt, in a span of its own if the request has one. Cancel-safe like
+/// [`Attempts::attempt`].
+async fn attempt<A: Attempts + Send>(
+    number: u32,
+    deadline: Option<Instant>,
+    operation: &mut A,
+    traced: bool,
+) -> Result<A::Output, AttemptError> {
+    if !traced {
+        return operation.attempt(deadline).await;
+    }
+    let span = attempt_span(number);
+    let result = Box::pin(operation.attempt(deadline).instrument(span.clone())).await;
+    let dispatch = operation.dispatch(result.as_ref().ok());
+    end_attempt(&span, &dispatch, result.as_ref().err());
+    result
+}
+
+/// Waits for the next attempt. Returns whether there is one.
+async fn next<A: Attempts + Send>(
+    driver: &mut ClientDriver<'_>,
+    operation: &mut A,
+    kind: &mut ErrorKind,
+) -> bool {
+    let mut timer = pin!(None);
+    loop {
+        let wake_up = WakeUp::of(driver);
+        let mut woken = pin!(woken(operation, wake_up, driver.world().0));
+        let next = poll_fn(|cx| {
+            let mut next = driver.poll_next(timer.as_mut(), cx);
+            if next.is_pending() && woken.as_mut().poll(cx).is_ready() {
+                end_wait(driver, timer.as_mut(), kind);
+                next = driver.poll_next(timer.as_mut(), cx);
+            }
+            match next {
+                // Its strategy has decided, and now it waits for something else.
+                Poll::Pending if WakeUp::of(driver) != wake_up => Poll::Ready(None),
+                next => next.map(Some),
+            }
+        });
+        if let Some(next) = next.await {
+            return next;
+        }
+    }
+}
+
+/// Completes when a wait ends early. Cancel-safe.
+async fn woken<A: Attempts>(operation: &mut A, wake_up: WakeUp, core: &Core) {
+    match wake_up {
+        WakeUp::Never => pending().await,
+        WakeUp::Closing => core.closed.cancelled().await,
+        WakeUp::Change(stage) => operation.woken(stage).await,
+    }
+}
+
+/// What ends a wait early, besides its timer (decisions D18 and D24, docs/decisions.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WakeUp {
+    /// Nothing: the request only lets other tasks run.
+    Never,
+    /// The end of the client. The request waits for its first attempt, or its strategy
+    /// decides.
+    Closing,
+    /// A new route or connection, or the end of the client. The last attempt failed at this
+    /// stage.
+    Change(Stage),
+}
+
+impl WakeUp {
+    /// Returns what ends the wait of a request.
+    pub(crate) fn of(driver: &ClientDriver<'_>) -> Self {
+        match (driver.step(), driver.request().history().last()) {
+            (Step::Wait { delay, .. }, _) if delay.is_zero() => Self::Never,
+            (Step::Wait { .. }, Some(last)) => Self::Change(last.failure.stage),
+            _ => Self::Closing,
+        }
+    }
+}
+
+/// Ends a wait early. A request whose strategy decides is cancelled: only the end of the
+/// client wakes it.
+#[cold]
+pub(crate) fn end_wait(
+    driver: &mut ClientDriver<'_>,
+    timer: Pin<&mut Option<BoxSleep>>,
+    kind: &mut ErrorKind,
+) {
+    if driver.step() == Step::Ask {
+        *kind = ErrorKind::RequestCanceled;
+        let world = *driver.world();
+        let step = driver.orchestrator().handle_cancel(&world);
+        driver.take(step);
+    } else {
+        driver.wake(timer);
+    }
+}
+
+/// Handles an attempt that did not succeed. `kind` is the error that the request ends with
+/// if no retry follows. Returns whether another attempt follows at once, or the final error.
+#[cold]
+pub(crate) fn handle_error<D: Driven>(
+    attempt: AttemptError,
+    kind: &mut ErrorKind,
+    driver: &mut ClientDriver<'_>,
+    driven: &mut D,
+) -> Result<bool, Error> {
+    let world = *driver.world();
+    match attempt {
+        AttemptError::Final(finally) => match indicated(finally, driver, driven) {
+            Some(failure) => {
+                *kind = finally;
+                Ok(driver.fail(failure))
+            }
+            None => {
+                let stage = match driven.proves_not_applied(finally) {
+                    true => Stage::Responded,
+                    false => Stage::Inconclusive,
+                };
+                driver.orchestrator().handle_final_response(stage, &world);
+                let error = error(finally, driver).with_report(driver.take_report());
+                Err(driven.add_context(error))
+            }
+        },
+        AttemptError::Unsendable(kind) => {
+            driver.orchestrator().handle_unsendable(&world);
+            let error = error(kind, driver).with_report(driver.take_report());
+            Err(driven.add_context(error))
+        }
+        AttemptError::Failed(mut failure, failed) => {
+            *kind = failed;
+            // The stage stays: the law decides whether that is safe.
+            if failure.stage == Stage::Inconclusive
+                && failure.reason.never_retry()
+                && asks_to_retry(failed, driver, driven)
+            {
+                failure.reason = &APPLICATION_INDICATED;
+            }
+            Ok(driver.fail(failure))
+        }
+        AttemptError::Closed(failure) => {
+            *kind = ErrorKind::RequestCanceled;
+            let step = (driver.orchestrator()).handle_cancelled_attempt(failure, &world);
+            Ok(driver.take(step))
+        }
     }
 }
 
 /// Records the end of a request.
 #[inline]
 pub(crate) fn finish<D: Driven>(
-    request: &Orchestrator<impl RetryStrategy>,
+    driver: &ClientDriver<'_>,
     driven: &mut D,
     outcome: &Result<D::Output, Error>,
 ) -> Finished {
     let ended = match outcome {
-        Ok(_) => driven.succeeded_at(),
+        Ok(output) => driven.succeeded_at(output),
         Err(_) => now(),
     };
     let retries = match outcome {
-        Ok(_) => request.request().retries(),
+        Ok(_) => driver.request().retries(),
         Err(error) => error.context().report().map_or(0, Report::retries),
     };
     let finished = Finished {
-        started: request.request().started().unwrap_or(ended),
+        started: driver.request().started().unwrap_or(ended),
         ended,
         retries,
         error: outcome.as_ref().err().map(Error::kind),
@@ -164,122 +340,15 @@ pub(crate) fn finish<D: Driven>(
     finished
 }
 
-#[expect(
-    clippy::manual_async_fn,
-    reason = "an async function keeps its arguments twice"
-)]
-fn run<A: Attempts + Send>(
-    request: &mut Orchestrator<&dyn RetryStrategy>,
-    operation: &mut A,
-    traced: bool,
-) -> impl Future<Output = Result<A::Output, Error>> + Send {
-    async move {
-        let mut step = request.begin(&TokioWorld(operation.core()));
-        let mut kind = ErrorKind::UnambiguousTimeout;
-        loop {
-            step = match step {
-                Step::Attempt => match attempt(which(request), operation, traced).await {
-                    Ok(output) => {
-                        request.handle_success(&TokioWorld(operation.core()));
-                        return Ok(output);
-                    }
-                    Err(tried) => handle_tried(tried, &mut kind, request, operation)?,
-                },
-                Step::Wait { delay, .. } if delay.is_zero() => {
-                    tokio::task::yield_now().await;
-                    request.handle_waited(&TokioWorld(operation.core()))
-                }
-                Step::Wait { delay, .. } => {
-                    let last = request.request().history().last();
-                    let woken = match last {
-                        Some(last) => wait(delay, operation.woken(&last.failure)).await,
-                        // Boxed, because few strategies delay the first attempt.
-                        None => Box::pin(wait(delay, operation.closed())).await,
-                    };
-                    if woken {
-                        request.handle_woken(&TokioWorld(operation.core()))
-                    } else {
-                        request.handle_waited(&TokioWorld(operation.core()))
-                    }
-                }
-                Step::Ask(pending) => {
-                    let decided = decided(pending, request.request().deadline());
-                    // Boxed, because few strategies decide asynchronously.
-                    match Box::pin(unless(operation.closed(), decided)).await {
-                        None => {
-                            kind = ErrorKind::RequestCanceled;
-                            request.handle_cancel(&TokioWorld(operation.core()))
-                        }
-                        Some(Some(answer)) => {
-                            request.handle_decision(answer, &TokioWorld(operation.core()))
-                        }
-                        Some(None) => request.handle_deadline(&TokioWorld(operation.core())),
-                    }
-                }
-                Step::GiveUp(verdict) => return Err(give_up(verdict, kind, request, operation)),
-                Step::LeftAlone => return Err(wrong_state(request)),
-            };
-        }
-    }
-}
-
-/// Tells the orchestrator of an attempt that did not succeed. `kind` is the error that the
-/// request ends with if no retry follows. Returns the next step, or the final error.
-#[cold]
-pub(crate) fn handle_tried<S: RetryStrategy, D: Driven>(
-    tried: Tried,
-    kind: &mut ErrorKind,
-    request: &mut Orchestrator<S>,
-    driven: &mut D,
-) -> Result<Step, Error> {
-    match tried {
-        Tried::Final(finally) => match indicated(finally, request, driven) {
-            Some(failure) => {
-                *kind = finally;
-                Ok(request.handle_failure(failure, &TokioWorld(driven.core())))
-            }
-            None => {
-                let stage = match driven.proves_not_applied(finally) {
-                    true => Stage::Responded,
-                    false => Stage::Inconclusive,
-                };
-                request.handle_final_response(stage, &TokioWorld(driven.core()));
-                let error = error(finally, request).with_report(request.take_report());
-                Err(driven.add_context(error))
-            }
-        },
-        Tried::Unsendable(kind) => {
-            request.handle_unsendable(&TokioWorld(driven.core()));
-            let error = error(kind, request).with_report(request.take_report());
-            Err(driven.add_context(error))
-        }
-        Tried::Failed(mut failure, failed) => {
-            *kind = failed;
-            // The stage stays: the law decides whether that is safe.
-            if failure.stage == Stage::Inconclusive
-                && failure.reason.never_retry()
-                && asks_to_retry(failed, request, driven)
-            {
-                failure.reason = &APPLICATION_INDICATED;
-            }
-            Ok(request.handle_failure(failure, &TokioWorld(driven.core())))
-        }
-        Tried::Closed(failure) => {
-            *kind = ErrorKind::RequestCanceled;
-            Ok(request.handle_cancelled_attempt(failure, &TokioWorld(driven.core())))
-        }
-    }
-}
-
 /// Makes the error of a request that is not retried any more.
 #[cold]
-pub(crate) fn give_up<S: RetryStrategy, D: Driven>(
-    verdict: Verdict,
+pub(crate) fn give_up<D: Driven>(
     kind: ErrorKind,
-    request: &mut Orchestrator<S>,
+    driver: &mut ClientDriver<'_>,
     driven: &mut D,
 ) -> Error {
-    let report = request.take_report();
+    let report = driver.take_report();
+    let verdict = report.verdict();
     let raised = report.refusal().and_then(Raised::kind_of);
     let kind = match (verdict, raised) {
         (Verdict::TimedOut(_), _) if verdict.is_ambiguous() => ErrorKind::AmbiguousTimeout,
@@ -288,31 +357,22 @@ pub(crate) fn give_up<S: RetryStrategy, D: Driven>(
         (Verdict::Failed(_) | Verdict::Succeeded, Some(raised)) => raised,
         (Verdict::Failed(_) | Verdict::Succeeded, None) => kind,
     };
-    let note = note(&report);
-    let mut error = driven.add_context(error(kind, request));
-    if let Some(note) = note {
+    let mut error = driven.add_context(error(kind, driver));
+    if let Some(note) = note(&report) {
         error = error.because(note);
     }
     error.with_report(report)
 }
 
-/// Makes the error of a handler that was called in a state in which it does not apply. No
-/// handler is.
-#[cold]
-pub(crate) fn wrong_state<S: RetryStrategy>(request: &Orchestrator<S>) -> Error {
-    error(ErrorKind::Couchbase, request)
-        .because("the orchestrator was called in the wrong state, which is a bug in this client")
-}
-
 /// Returns the failure that a final response becomes if the application asks for a
 /// retry. The law then decides by its stage, and the strategy is asked.
 #[cold]
-fn indicated<S: RetryStrategy, D: Driven>(
+fn indicated<D: Driven>(
     kind: ErrorKind,
-    request: &Orchestrator<S>,
+    driver: &ClientDriver<'_>,
     operation: &mut D,
 ) -> Option<Failure> {
-    if !asks_to_retry(kind, request, operation) {
+    if !asks_to_retry(kind, driver, operation) {
         return None;
     }
     let failure = if operation.proves_not_applied(kind) {
@@ -324,46 +384,17 @@ fn indicated<S: RetryStrategy, D: Driven>(
 }
 
 /// Asks the application whether a final response of this kind is to be retried.
-fn asks_to_retry<S: RetryStrategy, D: Driven>(
-    kind: ErrorKind,
-    request: &Orchestrator<S>,
-    operation: &mut D,
-) -> bool {
+fn asks_to_retry<D: Driven>(kind: ErrorKind, driver: &ClientDriver<'_>, operation: &mut D) -> bool {
     let Some(retry_if) = operation.retry_if().cloned() else {
         return false;
     };
-    retry_if(&operation.add_context(error(kind, request)))
-}
-
-/// Makes an attempt, in a span of its own if the request has one. Cancel-safe like
-/// [`Attempts::attempt`].
-async fn attempt<A: Attempts + Send>(
-    (number, deadline): (u32, Option<Instant>),
-    operation: &mut A,
-    traced: bool,
-) -> Result<A::Output, Tried> {
-    if !traced {
-        return operation.attempt(deadline).await;
-    }
-    let span = attempt_span(number);
-    let result = Box::pin(operation.attempt(deadline).instrument(span.clone())).await;
-    let dispatch = operation.dispatch(result.as_ref().ok());
-    end_attempt(&span, &dispatch, result.as_ref().err());
-    result
-}
-
-/// Returns the number of the current attempt, and its deadline.
-// Takes the orchestrator, because a borrowed request would live as long as the
-// attempt.
-fn which(request: &Orchestrator<&dyn RetryStrategy>) -> (u32, Option<Instant>) {
-    let request = request.request();
-    (request.attempts(), request.deadline())
+    retry_if(&operation.add_context(error(kind, driver)))
 }
 
 /// Makes an error of the operation.
 #[cold]
-fn error<S: RetryStrategy>(kind: ErrorKind, request: &Orchestrator<S>) -> Error {
-    Error::new(kind, request.request().operation())
+fn error(kind: ErrorKind, driver: &ClientDriver<'_>) -> Error {
+    Error::new(kind, driver.request().operation())
 }
 
 /// Returns what the refusal says beyond its cause.
@@ -372,57 +403,5 @@ fn note(report: &Report) -> Option<String> {
     match refusal.cause() {
         Cause::Cancelled => Some("the client was closed".to_owned()),
         _ => refusal.raised().map(ToString::to_string),
-    }
-}
-
-/// Sleeps until the delay is over or `woken` completes. Returns whether it did.
-fn wait<W: Future<Output = ()>>(delay: Duration, woken: W) -> Wait<W> {
-    let sleep = tokio::time::sleep(delay);
-    Wait { woken, sleep }
-}
-
-pin_project_lite::pin_project! {
-    /// The future of [`wait`]. Waiting operations consist mostly of it, and
-    /// `select!` would hold its parts twice.
-    struct Wait<W> {
-        #[pin]
-        woken: W,
-        #[pin]
-        sleep: tokio::time::Sleep,
-    }
-}
-
-impl<W: Future<Output = ()>> Future for Wait<W> {
-    type Output = bool;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<bool> {
-        let this = self.project();
-        if this.woken.poll(cx).is_ready() {
-            return Poll::Ready(true);
-        }
-        this.sleep.poll(cx).map(|()| false)
-    }
-}
-
-/// Returns the output of a future, unless `stop` completes first. Cancel-safe if
-/// both are.
-pub(crate) async fn unless<T>(
-    stop: impl Future<Output = ()>,
-    future: impl Future<Output = T>,
-) -> Option<T> {
-    tokio::select! {
-        biased;
-        () = stop => None,
-        output = future => Some(output),
-    }
-}
-
-/// Awaits a decision until the deadline.
-///
-/// Cancel-safe: dropping the future abandons the decision.
-pub(crate) async fn decided(pending: PendingDecision, deadline: Option<Instant>) -> Option<Answer> {
-    match deadline {
-        None => Some(pending.await),
-        Some(deadline) => tokio::time::timeout_at(deadline.into(), pending).await.ok(),
     }
 }

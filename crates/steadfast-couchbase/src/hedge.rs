@@ -15,7 +15,6 @@ use std::future::Future;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use steadfast::apart::apart;
 use steadfast::{Backoff, BestEffort, Failure};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -86,8 +85,7 @@ where
             ended = fresh => ended,
         }
     };
-    // The user's retries and those of a round of dials are not about these dials.
-    apart(timeout(limit, first)).await.ok()
+    timeout(limit, first).await.ok()
 }
 
 #[cfg(test)]

@@ -64,15 +64,15 @@ reasons! {
         "something failed that no other reason describes",
         "RFC 0049, RetryReason; D5",
         "read the error's note; this reason is never retried";
-    client SOCKET_NOT_AVAILABLE [allowing_non_idempotent_retry waiting_locally]
+    client SOCKET_NOT_AVAILABLE [allowing_non_idempotent_retry]
         "there is no connection to write the operation into",
         NOT_SENT,
         "check that the node is up and reachable from here, for example with `steadfast doctor`";
-    client SERVICE_NOT_AVAILABLE [allowing_non_idempotent_retry waiting_locally]
+    client SERVICE_NOT_AVAILABLE [allowing_non_idempotent_retry]
         "no node of the cluster has the service",
         NOT_SENT,
         "add the service to a node, or use another cluster";
-    client NODE_NOT_AVAILABLE [allowing_non_idempotent_retry waiting_locally]
+    client NODE_NOT_AVAILABLE [allowing_non_idempotent_retry]
         "no node is known to have the document now, or the node is gone",
         NOT_SENT,
         "wait for the failover or the rebalance to end; check the nodes' health";

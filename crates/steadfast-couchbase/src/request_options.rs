@@ -4,9 +4,10 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast::{Call, RetryStrategy};
+use steadfast::{Attempt, Call, Failure, RetryStrategy, Stage, StrategyExt};
 
 use crate::options::RetryIf;
+use crate::reason::{NODE_NOT_AVAILABLE, SERVICE_NOT_AVAILABLE, SOCKET_NOT_AVAILABLE};
 
 /// Options that every request of the client has, whatever its service.
 #[derive(Clone, Default)]
@@ -15,9 +16,35 @@ pub(crate) struct RequestOptions {
     pub(crate) strategy: Option<Arc<dyn RetryStrategy>>,
     pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
     pub(crate) retry_if: Option<RetryIf>,
+    /// The attempt of an outer call that this request is part of.
+    pub(crate) within: Option<Attempt>,
 }
 
 impl RequestOptions {
+    /// Returns the time for all attempts: the request's own or the default, at least as
+    /// much as the server needs, but not more than the outer attempt has.
+    pub(crate) fn timeout(&self, default: Duration, least: Duration) -> Duration {
+        let timeout = self.timeout.unwrap_or(default).max(least);
+        let outer = self.within.and_then(|outer| outer.remaining());
+        outer.map_or(timeout, |outer| timeout.min(outer))
+    }
+
+    /// Returns the strategy, if it is not just that of the client.
+    pub(crate) fn strategy(
+        &self,
+        client: &Arc<dyn RetryStrategy>,
+    ) -> Option<Arc<dyn RetryStrategy>> {
+        match self.within {
+            Some(outer) if outer.number() > 1 => {
+                let strategy = self.strategy.as_ref().unwrap_or(client).clone();
+                Some(Arc::new(
+                    strategy.when(|_, failure| waits_for_client(failure)),
+                ))
+            }
+            Some(_) | None => self.strategy.clone(),
+        }
+    }
+
     /// Adds to the description of a request what the engine needs of these options.
     pub(crate) fn describe(&self, call: Call) -> Call {
         match &self.context {
@@ -25,6 +52,16 @@ impl RequestOptions {
             None => call,
         }
     }
+}
+
+/// Returns whether the retry only waits until the client has a connection or a config.
+fn waits_for_client(failure: &Failure) -> bool {
+    const WAITS: [&steadfast::Reason; 3] = [
+        &SOCKET_NOT_AVAILABLE,
+        &SERVICE_NOT_AVAILABLE,
+        &NODE_NOT_AVAILABLE,
+    ];
+    failure.stage == Stage::NotSent && WAITS.contains(&failure.reason)
 }
 
 /// Adds the methods that set [`RequestOptions`] to a builder, which has them at this place.
@@ -64,6 +101,17 @@ macro_rules! request_option_methods {
         ) -> Self {
             let $builder = &mut self;
             $options.retry_if = Some(std::sync::Arc::new(retry_if));
+            self
+        }
+
+        /// States that this operation is part of an attempt of an outer call, such as one
+        /// of [`steadfast::Retry::run`]. In a retry of that call, it makes no retries of
+        /// its own, or they would multiply: it waits for a connection or a config, and
+        /// follows responses that are always retried. It never takes longer than the
+        /// attempt may.
+        pub fn within(mut self, attempt: &steadfast::Attempt) -> Self {
+            let $builder = &mut self;
+            $options.within = Some(*attempt);
             self
         }
 

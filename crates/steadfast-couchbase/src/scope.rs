@@ -43,12 +43,12 @@ impl Scope {
 
     /// Makes a query within the scope, where collections need no longer names.
     pub fn query(&self, statement: impl Into<String>) -> Query {
-        query::query(self.handle.clone(), statement).within(&self.bucket.name, &self.name)
+        query::query(self.handle.clone(), statement).in_scope(&self.bucket.name, &self.name)
     }
 
     /// Makes an analytics statement within the scope.
     pub fn analytics(&self, statement: impl Into<String>) -> Analytics {
-        analytics::analytics(self.handle.clone(), statement).within(&self.bucket.name, &self.name)
+        analytics::analytics(self.handle.clone(), statement).in_scope(&self.bucket.name, &self.name)
     }
 
     /// Makes a search of an index of the scope. The query is the service's JSON.

@@ -1,8 +1,9 @@
-//! The engine's `World` on tokio's clock.
+//! The engine's world on tokio's clock.
 
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use steadfast::world::Roll;
+use steadfast::world::{Roll, Timer};
 use steadfast::{RetryEvent, World};
 
 use crate::client::Core;
@@ -10,6 +11,7 @@ use crate::observe::count_decision;
 
 /// Tokio's clock, which tests can pause, a generator for each thread, and the client
 /// whose decisions are counted.
+#[derive(Clone, Copy)]
 pub(crate) struct TokioWorld<'a>(pub(crate) &'a Core);
 
 impl World for TokioWorld<'_> {
@@ -23,6 +25,17 @@ impl World for TokioWorld<'_> {
 
     fn observe(&self, event: &RetryEvent<'_>) {
         count_decision(event, &self.0.labels());
+    }
+}
+
+/// A wait. Boxed, because most requests never wait.
+pub(crate) type BoxSleep = Pin<Box<tokio::time::Sleep>>;
+
+impl Timer for TokioWorld<'_> {
+    type Sleep = BoxSleep;
+
+    fn sleep(&self, delay: Duration) -> BoxSleep {
+        Box::pin(tokio::time::sleep(delay))
     }
 }
 

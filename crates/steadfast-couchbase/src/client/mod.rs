@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use steadfast::apart::apart;
 use steadfast::{LoadAware, RetryStrategy};
 use steadfast_wire::Frame;
 use steadfast_wire::config::{ClusterConfig, ConfigNode, ConfigVersion, Service, Transport};
@@ -75,8 +74,7 @@ impl Core {
         tls: Option<TlsConnector>,
     ) -> Arc<Self> {
         let core = Self::new(options, credentials, seeds, tls);
-        // A runtime that an attempt blocks on polls this task inside that attempt.
-        core.tasks.spawn(apart(track_cluster(core.clone())));
+        core.tasks.spawn(track_cluster(core.clone()));
         #[cfg(feature = "metrics")]
         core.tasks.spawn(publish_gauges(core.clone()));
         let reports = core.reports.clone().run();

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use steadfast::reason::TIMEOUT;
-use steadfast::{Call, Failure};
+use steadfast::strategy::AnyStrategy;
+use steadfast::{Call, Failure, Stage};
 use steadfast_wire::config::Service;
 use steadfast_wire::{FrameBuilder, Status};
 
 use crate::Cluster;
 use crate::client::Core;
-use crate::drive::{Attempts, Driven, Tried, drive};
+use crate::drive::{AttemptError, Attempts, Driven, drive};
 use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::kv::attempt::with_directive;
 use crate::kv::connection::{Admission, Connection, NoResponseCause, SubmitError};
@@ -123,13 +124,13 @@ async fn ping_node(bucket: Arc<BucketCore>, node: Arc<Node>) -> PingResult {
         .service("kv")
         .idempotent(operation.is_idempotent())
         .timeout(bucket.core.options.kv_timeout);
-    let strategy = bucket.core.strategy.clone();
+    let strategy = AnyStrategy::Borrowed(&*bucket.core.strategy);
     let mut ping = Ping {
         bucket: &bucket,
         node: &node,
         status: None,
     };
-    let latency = drive(call, &*strategy, &mut ping).await;
+    let latency = drive(call, strategy, &bucket.core, &mut ping).await;
     let name = Some(bucket.name.to_string());
     PingResult::new("kv", name, node.label.to_string(), latency)
 }
@@ -143,7 +144,7 @@ struct Ping<'a> {
 
 impl Ping<'_> {
     /// Says what it means that a node answered with an error status.
-    fn refused(&mut self, status: Status, connection: &Connection) -> Tried {
+    fn refused(&mut self, status: Status, connection: &Connection) -> AttemptError {
         self.status = Some(status);
         let meaning = connection.handle_status(KvOperation::Noop, false, status);
         if meaning.fetches_config {
@@ -154,31 +155,31 @@ impl Ping<'_> {
                 let failure = failure
                     .with_peer(self.node.label.clone())
                     .with_note(format!("answered {status}"));
-                Tried::Failed(with_directive(failure, connection, status), kind)
+                AttemptError::Failed(with_directive(failure, connection, status), kind)
             }
-            (Disposition::Final(kind), None) => Tried::Final(kind),
+            (Disposition::Final(kind), None) => AttemptError::Final(kind),
             // A ping has no paths, and only the status "success" means that the
             // node is well, whatever the error map says.
-            (_, None) => Tried::Final(ErrorKind::Couchbase),
+            (_, None) => AttemptError::Final(ErrorKind::Couchbase),
         }
     }
 }
 
 impl Attempts for Ping<'_> {
     /// Cancel-safe: dropping the future abandons the request.
-    async fn attempt(&mut self, deadline: Option<Instant>) -> Result<Duration, Tried> {
+    async fn attempt(&mut self, deadline: Option<Instant>) -> Result<Duration, AttemptError> {
         let kind = ErrorKind::ServiceNotAvailable;
         let unavailable = |note: &'static str| {
             let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
             let failure = failure.with_peer(self.node.label.clone()).with_note(note);
-            Err(Tried::Failed(failure, kind))
+            Err(AttemptError::Failed(failure, kind))
         };
         if self.bucket.core.is_closed() {
-            return Err(Tried::Closed(Failure::not_sent(&UNKNOWN)));
+            return Err(AttemptError::Closed(Failure::not_sent(&UNKNOWN)));
         }
         if self.node.connection(0).is_none() {
             return match self.bucket.core.terminals.for_bucket(&self.bucket.name) {
-                Some(rejected) => Err(Tried::Failed(rejected.failure(), kind)),
+                Some(rejected) => Err(AttemptError::Failed(rejected.failure(), kind)),
                 None => unavailable("no connection to the node"),
             };
         }
@@ -197,7 +198,7 @@ impl Attempts for Ping<'_> {
             Err(SubmitError::Closed) => return unavailable("the connection is closed"),
             Err(SubmitError::Full) => return unavailable("the connection is full"),
             Err(SubmitError::Unencodable(_)) => {
-                return Err(Tried::Unsendable(ErrorKind::InvalidArgument));
+                return Err(AttemptError::Unsendable(ErrorKind::InvalidArgument));
             }
         };
         match ticket.await {
@@ -215,21 +216,16 @@ impl Attempts for Ping<'_> {
                     }
                 };
                 if ended.cause == NoResponseCause::ClosedByUser {
-                    return Err(Tried::Closed(failure));
+                    return Err(AttemptError::Closed(failure));
                 }
                 let failure = failure.with_peer(self.node.label.clone());
-                Err(Tried::Failed(failure, kind))
+                Err(AttemptError::Failed(failure, kind))
             }
         }
     }
 
     /// Cancel-safe.
-    async fn woken(&mut self, _: &Failure) {
-        self.closed().await
-    }
-
-    /// Cancel-safe.
-    async fn closed(&self) {
+    async fn woken(&mut self, _: Stage) {
         self.bucket.core.closed.cancelled().await
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use steadfast::{Call, Failure};
+use steadfast::strategy::AnyStrategy;
+use steadfast::{Call, Failure, Stage};
 use tokio::sync::watch;
 
 use crate::client::Core;
-use crate::drive::{Attempts, Driven, Tried, drive};
+use crate::drive::{AttemptError, Attempts, Driven, drive};
 use crate::error::{Error, ErrorKind, OperationTarget, Result};
 use crate::reason::{NODE_NOT_AVAILABLE, SOCKET_NOT_AVAILABLE, UNKNOWN};
 use crate::topology::BucketCore;
@@ -76,7 +77,8 @@ async fn wait(
         readiness,
         changes: core.changes(),
     };
-    drive(call, &*core.strategy, &mut check).await
+    let strategy = AnyStrategy::Borrowed(&*core.strategy);
+    drive(call, strategy, core, &mut check).await
 }
 
 struct ReadinessCheck<'a> {
@@ -88,11 +90,11 @@ struct ReadinessCheck<'a> {
 
 impl Attempts for ReadinessCheck<'_> {
     /// Cancel-safe: it never waits.
-    async fn attempt(&mut self, _: Option<Instant>) -> Result<(), Tried> {
+    async fn attempt(&mut self, _: Option<Instant>) -> Result<(), AttemptError> {
         // Changes from here on end the wait.
         self.changes.mark_unchanged();
         if self.core.is_closed() {
-            return Err(Tried::Closed(Failure::not_sent(&UNKNOWN)));
+            return Err(AttemptError::Closed(Failure::not_sent(&UNKNOWN)));
         }
         let missing = match self.bucket {
             None => self.missing_in_cluster(),
@@ -100,21 +102,19 @@ impl Attempts for ReadinessCheck<'_> {
         };
         match missing {
             None => Ok(()),
-            Some(failure) => Err(Tried::Failed(failure, ErrorKind::ServiceNotAvailable)),
+            Some(failure) => Err(AttemptError::Failed(
+                failure,
+                ErrorKind::ServiceNotAvailable,
+            )),
         }
     }
 
     /// Cancel-safe.
-    async fn woken(&mut self, _: &Failure) {
+    async fn woken(&mut self, _: Stage) {
         if self.changes.changed().await.is_err() {
             // The client is gone: nothing will change.
             std::future::pending::<()>().await;
         }
-    }
-
-    /// Cancel-safe.
-    async fn closed(&self) {
-        self.core.closed.cancelled().await
     }
 }
 

@@ -156,10 +156,11 @@ impl fmt::Debug for Error {
 }
 
 impl StdError for Error {
-    /// Returns the error that the strategy raised, if it raised one.
+    /// Returns the report. Its own source is the error that the strategy raised, if it
+    /// raised one.
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        let raised = self.context().report()?.refusal()?.raised()?;
-        Some(raised as &(dyn StdError + 'static))
+        let report = self.context().report()?;
+        Some(report)
     }
 }
 

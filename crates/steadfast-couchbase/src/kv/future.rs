@@ -1,145 +1,227 @@
 //! The future of a key-value request.
 //!
-//! Most requests succeed at their first attempt. They need no orchestrator: no state of a
-//! retry is made, moved or dropped. If the first attempt cannot be sent at once, or does
-//! not succeed, the request continues as [`Orchestrated`].
+//! Like [`drive`](crate::drive::drive), but a future with a name: an async function would
+//! need a box for each attempt, because its type has no name, and would move the request
+//! several times. The driver decides, and the connection ends an attempt at the deadline.
 //!
 //! ```text
-//!   Direct ── success at the first attempt ──▶ still Direct; another poll panics
-//!     │  └─── an invalid request ──▶ an error, and still Direct
-//!     │ anything else
-//!     ▼
-//!   Orchestrated ── success ──▶ still Orchestrated; another poll panics
-//!     │
-//!     └─ error ──▶ Ended
+//!   New ──▶ Ready ──────────────▶ Sent ──▶ Ended
+//!     │     ▲  │                  ▲  │
+//!     │     │  └─▶ LookingUp ─────┘  │ no success
+//!     ▼     │            │           │
+//!    Waiting ◀───────────┴───────────┘
 //! ```
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
-use std::time::Instant;
+use std::task::{Context, Poll, ready};
 
-use steadfast::RetryStrategy;
-use steadfast::strategy::AnyStrategy;
-use steadfast_wire::{Feature, Status};
+use tracing::Span;
 
-use super::attempt::server_duration;
-use super::compression::CompressedValue;
-use super::connection::{Admission, Received, Ticket};
-use super::orchestrated::Orchestrated;
+use super::attempt::{Begun, KvAttempts, Success};
+use super::connection::{Connection, Ticket};
 use super::request::{KvRequest, KvResponse};
-use crate::error::{Error, KvContext, Result};
-use crate::observe::{Finished, spans_are_wanted};
-use crate::topology::NodeId;
-use crate::world::now;
+use crate::drive::{
+    AttemptError, ClientDriver, Driven, WakeUp, end_wait, finish, give_up, handle_error,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::observe::{attempt_span, end_attempt, end_request, request_span, spans_are_wanted};
+use crate::topology::Waiting;
+use crate::world::BoxSleep;
 
 /// The future of a key-value request.
 ///
 /// Cancel-safe: dropping it abandons the current attempt. An attempt that was not sent
 /// is never sent, and a late response is ignored.
-pub(crate) enum KvFuture<'a> {
-    /// Without an orchestrator: new, or in its first attempt.
-    Direct {
-        request: KvRequest<'a>,
-        first: Option<FirstAttempt>,
-    },
-    Orchestrated(Orchestrated<'a>),
+pub(crate) struct KvFuture<'a> {
+    attempts: KvAttempts<'a>,
+    driver: ClientDriver<'a>,
+    state: State<'a>,
+    timer: Option<BoxSleep>,
+    /// The error that the request ends with if no retry follows.
+    kind: ErrorKind,
+    /// Set if a subscriber wants spans.
+    spans: Option<Box<Spans>>,
+}
+
+enum State<'a> {
+    New,
+    /// An attempt follows.
+    Ready,
+    /// The attempt looks up the id of its collection.
+    LookingUp(LookingUp<'a>),
+    /// The connection has accepted the frame.
+    Sent(Ticket),
+    /// No attempt is under way. What ends the wait early is there from the first poll on.
+    Waiting(Option<(WakeUp, Waiting<'a>)>),
     Ended,
 }
 
-/// A first attempt that a connection has accepted.
-pub(crate) struct FirstAttempt {
-    pub(super) ticket: Ticket,
-    /// `None` for the client's.
-    strategy: Option<Arc<dyn RetryStrategy>>,
-    pub(super) started: Instant,
-    pub(super) node: NodeId,
-    pub(super) vbucket: u16,
-    pub(super) collection_id: u32,
-    /// For the attempts that may follow.
-    pub(super) compressed: CompressedValue,
+type LookingUp<'a> = Pin<Box<dyn Future<Output = LookedUp> + Send + 'a>>;
+type LookedUp = (Result<u32, AttemptError>, Arc<Connection>);
+
+/// The spans of a request and of its current attempt.
+struct Spans {
+    request: Span,
+    attempt: Span,
 }
 
 impl<'a> KvFuture<'a> {
     // Inlined always, so that it is made in place.
     #[inline(always)]
     pub(crate) fn new(request: KvRequest<'a>) -> Self {
-        let first = None;
-        Self::Direct { request, first }
-    }
-
-    /// Continues with the orchestrator: from the start, or after a first attempt that did
-    /// not succeed.
-    #[cold]
-    fn orchestrate(&mut self, begun: Begun, cx: &mut Context<'_>) -> Poll<Result<KvResponse<'a>>> {
-        let Self::Direct { request, first } = std::mem::replace(self, Self::Ended) else {
-            unreachable!("a request is orchestrated once");
-        };
-        *self = Self::Orchestrated(match (begun, first) {
-            (Begun::Not(unsent), None) => Orchestrated::new(request, unsent),
-            (Begun::Ended(received), Some(first)) => {
-                Orchestrated::after_first(request, first, received)
-            }
-            (Begun::Not(_), Some(_)) | (Begun::Ended(_), None) => {
-                unreachable!("a response belongs to a first attempt, which ends with it")
-            }
-        });
-        self.poll_orchestrated(cx)
-    }
-
-    fn poll_orchestrated(&mut self, cx: &mut Context<'_>) -> Poll<Result<KvResponse<'a>>> {
-        let Self::Orchestrated(request) = self else {
-            unreachable!("a future is not polled after its end");
-        };
-        let outcome = ready!(request.poll(cx));
-        if outcome.is_err() {
-            *self = Self::Ended;
+        Self {
+            driver: request.driver(),
+            attempts: KvAttempts::new(request),
+            state: State::New,
+            timer: None,
+            kind: ErrorKind::UnambiguousTimeout,
+            spans: None,
         }
-        Poll::Ready(outcome)
     }
 
     /// Adds what the request knows to the error of a response that means success and cannot
     /// be read.
     #[cold]
     pub(crate) fn add_context(&mut self, error: Error) -> Error {
-        match self {
-            Self::Direct { request, first } => {
-                let context = KvContext {
-                    status: Some(Status::Success),
-                    opaque: first.as_ref().map(|first| first.ticket.opaque()),
-                    ..KvContext::default()
-                };
-                error.with_target(request.target()).with_kv(context)
+        let report = self.driver.take_report();
+        self.attempts.add_context(error).with_report(report)
+    }
+
+    /// Starts the request.
+    fn begin(&mut self) -> Result<()> {
+        self.attempts.request.check()?;
+        let at_once = self.driver.begin();
+        self.go_on(at_once);
+        Ok(())
+    }
+
+    /// Continues with an attempt, or with what comes before it.
+    fn go_on(&mut self, at_once: bool) {
+        self.state = match at_once {
+            true => State::Ready,
+            false => State::Waiting(None),
+        };
+    }
+
+    fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Result<Success>> {
+        loop {
+            match &mut self.state {
+                State::New => self.begin()?,
+                State::Ready => {
+                    self.start_attempt_span();
+                    let deadline = self.driver.request().deadline();
+                    let begun = self.attempts.begin(deadline, cx.waker());
+                    self.handle_begun(begun)?;
+                }
+                State::LookingUp(looking_up) => {
+                    let (id, connection) = ready!(looking_up.as_mut().poll(cx));
+                    let deadline = self.driver.request().deadline();
+                    let waker = cx.waker();
+                    let begun = (self.attempts).continue_with(id, connection, deadline, waker);
+                    self.handle_begun(begun)?;
+                }
+                State::Sent(ticket) => {
+                    let received = ready!(ticket.poll_response(cx));
+                    match self.attempts.end(received) {
+                        Ok(success) => {
+                            self.end_attempt_span(Ok(&success));
+                            self.driver.succeed();
+                            return Poll::Ready(Ok(success));
+                        }
+                        Err(error) => self.handle_error(error)?,
+                    }
+                }
+                State::Waiting(_) => match ready!(self.poll_next(cx)) {
+                    true => self.state = State::Ready,
+                    false => {
+                        let error = give_up(self.kind, &mut self.driver, &mut self.attempts);
+                        return Poll::Ready(Err(error));
+                    }
+                },
+                State::Ended => unreachable!("a future is not polled after its end"),
             }
-            Self::Orchestrated(request) => request.add_context(error),
-            Self::Ended => error,
+            // The connection has the waker already.
+            if let State::Sent(_) = self.state {
+                return Poll::Pending;
+            }
         }
     }
-}
 
-/// The first attempt of a request that needs the orchestrator.
-enum Begun {
-    /// It was not sent.
-    Not(Unsent),
-    /// It ended without success.
-    Ended(Received),
-}
+    /// Waits for the response of an attempt or for an id, or handles the attempt's failure.
+    fn handle_begun(&mut self, begun: Result<Begun, AttemptError>) -> Result<()> {
+        match begun {
+            Ok(Begun::Sent(ticket)) => self.state = State::Sent(ticket),
+            Ok(Begun::NeedsCollectionId(connection)) => {
+                let request = &self.attempts.request;
+                let (bucket, collection) = (request.bucket(), &request.collection.entry);
+                let deadline = self.driver.request().deadline();
+                self.state = State::LookingUp(Box::pin(async move {
+                    let id = collection.look_up(bucket, &connection, deadline).await;
+                    (id, connection)
+                }));
+            }
+            Err(error) => self.handle_error(error)?,
+        }
+        Ok(())
+    }
 
-/// A first attempt that was not sent.
-pub(super) struct Unsent {
-    /// The value may be compressed already.
-    pub(super) compressed: CompressedValue,
-    /// Set if the strategy admitted it. The strategy is not asked again, because a brake
-    /// counts each question.
-    pub(super) admitted: Option<Admitted>,
-}
+    #[cold]
+    fn handle_error(&mut self, error: AttemptError) -> Result<()> {
+        self.end_attempt_span(Err(&error));
+        let (driver, attempts) = (&mut self.driver, &mut self.attempts);
+        let at_once = handle_error(error, &mut self.kind, driver, attempts)?;
+        self.go_on(at_once);
+        Ok(())
+    }
 
-/// A first attempt that the strategy admitted without a token.
-pub(super) struct Admitted {
-    /// `None` for the client's.
-    pub(super) strategy: Option<Arc<dyn RetryStrategy>>,
-    pub(super) started: Instant,
+    /// Waits for the next attempt. Returns whether there is one.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        loop {
+            let timer = Pin::new(&mut self.timer);
+            if let Poll::Ready(next) = self.driver.poll_next(timer, cx) {
+                return Poll::Ready(next);
+            }
+            let State::Waiting(waiting) = &mut self.state else {
+                unreachable!("a request without an attempt waits");
+            };
+            let wake_up = WakeUp::of(&self.driver);
+            let waiting = match waiting {
+                _ if wake_up == WakeUp::Never => return Poll::Pending,
+                Some((same, waiting)) if *same == wake_up => waiting,
+                other => &mut other.insert((wake_up, self.attempts.wait(wake_up))).1,
+            };
+            ready!(self.attempts.poll_woken(waiting, cx));
+            end_wait(&mut self.driver, Pin::new(&mut self.timer), &mut self.kind);
+        }
+    }
+
+    /// Polls within the span of the request, so that the events of the engine are in it.
+    #[cold]
+    fn poll_traced(&mut self, cx: &mut Context<'_>) -> Poll<Result<Success>> {
+        let spans = self.spans.get_or_insert_with(|| {
+            let request = request_span(&self.driver.request(), &self.attempts);
+            let attempt = Span::none();
+            Box::new(Spans { request, attempt })
+        });
+        let span = spans.request.clone();
+        let _entered = span.enter();
+        self.poll_outcome(cx)
+    }
+
+    fn start_attempt_span(&mut self) {
+        if let Some(spans) = &mut self.spans {
+            spans.attempt = attempt_span(self.driver.request().attempts());
+        }
+    }
+
+    fn end_attempt_span(&self, result: Result<&Success, &AttemptError>) {
+        if let Some(spans) = &self.spans {
+            let dispatch = self.attempts.dispatch(result.ok());
+            end_attempt(&spans.attempt, &dispatch, result.err());
+        }
+    }
 }
 
 impl<'a> Future for KvFuture<'a> {
@@ -147,135 +229,19 @@ impl<'a> Future for KvFuture<'a> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let Self::Direct { request, first } = this else {
-            return this.poll_orchestrated(cx);
+        let is_traced = match this.state {
+            State::New => spans_are_wanted(),
+            _ => this.spans.is_some(),
         };
-        let Some(first) = first else {
-            request.check()?;
-            let mut unsent = Unsent {
-                compressed: CompressedValue::new(request.compressible),
-                admitted: None,
-            };
-            *first = FirstAttempt::send(request, &mut unsent, cx.waker());
-            return match first {
-                // The connection has the waker.
-                Some(_) => Poll::Pending,
-                None => this.orchestrate(Begun::Not(unsent), cx),
-            };
+        let outcome = match is_traced {
+            false => ready!(this.poll_outcome(cx)),
+            true => ready!(this.poll_traced(cx)),
         };
-        let Received {
-            response,
-            at,
-            connection,
-        } = ready!(first.ticket.poll_response(cx));
-        let frame = match response {
-            Ok(frame) if frame.is_success() => frame,
-            response => {
-                let received = Received {
-                    response,
-                    at,
-                    connection,
-                };
-                return this.orchestrate(Begun::Ended(received), cx);
-            }
-        };
-        // The ticket is used up, and rejects another poll.
-        let response = request.response(frame, first.vbucket);
-        first.strategy(&*request).record_first_success();
-        let finished = Finished {
-            started: first.started,
-            ended: at,
-            retries: 0,
-            error: None,
-        };
-        request.record_end(&finished, || {
-            let opaque = Some(first.ticket.opaque());
-            let server_duration = server_duration(&response.frame);
-            request.slow(&finished, opaque, Some(&connection), server_duration)
-        });
-        Poll::Ready(Ok(response))
-    }
-}
-
-impl FirstAttempt {
-    /// Sends the first attempt, if that can be done at once. Otherwise nothing was sent.
-    #[inline]
-    fn send(request: &KvRequest<'_>, unsent: &mut Unsent, waker: &Waker) -> Option<Self> {
-        let bucket = request.bucket();
-        if spans_are_wanted() || bucket.core.is_closed() {
-            return None;
+        this.state = State::Ended;
+        let finished = finish(&this.driver, &mut this.attempts, &outcome);
+        if let Some(spans) = &this.spans {
+            end_request(&spans.request, &finished);
         }
-        let timeout = request.timeout();
-        if timeout.is_zero() {
-            return None;
-        }
-        let collection_id = request.collection_id()?;
-        let routes = bucket.routes.load();
-        let routes = routes.as_ref()?;
-        let vbucket = request.vbucket_in(routes);
-        let (node, connection) = routes.connected(vbucket, request.copy)?;
-        if node.breaker.is_some() || request.lacking_feature(connection, collection_id).is_some() {
-            return None;
-        }
-        let strategy = request.special_strategy(Some(node));
-        let admitted = strategy_of(&strategy, request).admits_without_token();
-        if !admitted {
-            return None;
-        }
-        // Before the compression, which takes time.
-        let started = now();
-        let deadline = started.checked_add(timeout);
-        let compressed = &mut unsent.compressed;
-        if connection.has(Feature::Snappy) {
-            compressed.compress(&request.value, bucket.core.options.compression);
-        }
-        let target = (vbucket, collection_id);
-        let opcode = request.operation.opcode();
-        let (admission, waker) = (Admission::InOrder, Some(waker.clone()));
-        let accepted = connection.accept(opcode, deadline, admission, waker, |opaque, out| {
-            request.encode(
-                connection,
-                target,
-                compressed.bytes(),
-                deadline,
-                opaque,
-                out,
-            )
-        });
-        let Ok(opaque) = accepted else {
-            // The connection is full or closed, or the request does not fit the protocol.
-            unsent.admitted = Some(Admitted { strategy, started });
-            return None;
-        };
-        Some(Self {
-            ticket: Ticket::new(connection.clone(), opaque),
-            strategy,
-            started,
-            node: node.id,
-            vbucket,
-            collection_id,
-            compressed: std::mem::take(compressed),
-        })
-    }
-
-    #[inline]
-    fn strategy<'r>(&'r self, request: &KvRequest<'r>) -> &'r dyn RetryStrategy {
-        strategy_of(&self.strategy, request)
-    }
-
-    /// Takes the strategy, for the orchestrator.
-    pub(super) fn take_strategy<'a>(&mut self, request: &KvRequest<'a>) -> AnyStrategy<'a> {
-        request.any_strategy(self.strategy.take())
-    }
-}
-
-#[inline]
-fn strategy_of<'r>(
-    special: &'r Option<Arc<dyn RetryStrategy>>,
-    request: &KvRequest<'r>,
-) -> &'r dyn RetryStrategy {
-    match special {
-        Some(strategy) => &**strategy,
-        None => &*request.bucket().core.strategy,
+        Poll::Ready(outcome.map(|success| this.attempts.response(success.frame)))
     }
 }

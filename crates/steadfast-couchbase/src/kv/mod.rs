@@ -9,7 +9,6 @@ pub(crate) mod future;
 pub(crate) mod handshake;
 pub(crate) mod meaning;
 pub(crate) mod operation;
-mod orchestrated;
 pub(crate) mod request;
 #[cfg(test)]
 mod tests;

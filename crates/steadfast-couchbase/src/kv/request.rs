@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use steadfast::strategy::AnyStrategy;
-use steadfast::{Call, RetryStrategy};
+use steadfast::{Call, Driver};
 use steadfast_wire::collections::DEFAULT_NAME;
 pub use steadfast_wire::frame_info::DurabilityLevel;
 use steadfast_wire::frame_info::{Durability, DurabilityTimeout, RequestFrameInfo};
@@ -22,10 +22,12 @@ use super::connection::Connection;
 use super::future::KvFuture;
 use super::operation::KvOperation;
 use crate::Collection;
+use crate::drive::ClientDriver;
 use crate::error::{Error, ErrorKind, OperationTarget, Result};
 use crate::observe::{Finished, SlowRequest};
 use crate::request_options::RequestOptions;
-use crate::topology::{BucketCore, Node, Routes};
+use crate::topology::{BucketCore, Routes};
+use crate::world::TokioWorld;
 
 /// The share of an operation's time that the server gets for a durable write
 /// (protocol: 90 %), and the minimum.
@@ -191,31 +193,33 @@ impl<'a> KvRequest<'a> {
         }
     }
 
-    /// Returns its strategy, if it is not that of the client: its own, or one with the brake
-    /// of the node that the first attempt goes to.
+    /// Makes its driver. Without retries it holds nothing but the call.
     #[inline]
-    pub(super) fn special_strategy(
-        &self,
-        node: Option<&Arc<Node>>,
-    ) -> Option<Arc<dyn RetryStrategy>> {
-        let load_aware = node.and_then(|node| node.load_aware.as_ref());
-        let own = match &self.options {
-            None if load_aware.is_none() => return None,
-            options => options.as_ref().and_then(|it| it.strategy.as_ref()),
+    pub(super) fn driver(&self) -> ClientDriver<'a> {
+        let core = &self.bucket().core;
+        let is_usual = self.options.is_none() && !core.options.fleet;
+        let strategy = match is_usual {
+            true => AnyStrategy::Borrowed(&*core.strategy),
+            false => self.strategy(),
         };
-        match (own, load_aware) {
-            (None, None) => None,
-            (Some(own), None) => Some(own.clone()),
-            (None, Some(load_aware)) => Some(load_aware.clone()),
-            (Some(own), Some(load_aware)) => Some(Arc::new(load_aware.around(own.clone()))),
-        }
+        Driver::new(strategy, self.call(), TokioWorld(core))
     }
 
-    /// Returns the special strategy, or that of the client.
-    pub(super) fn any_strategy(&self, special: Option<Arc<dyn RetryStrategy>>) -> AnyStrategy<'a> {
-        match special {
-            Some(strategy) => AnyStrategy::Shared(strategy),
-            None => AnyStrategy::Borrowed(&*self.bucket().core.strategy),
+    /// Returns its own strategy or that of the client, aware of the load of the node that
+    /// the first attempt goes to.
+    fn strategy(&self) -> AnyStrategy<'a> {
+        let bucket = self.bucket();
+        let client = &bucket.core.strategy;
+        let own = (self.options.as_ref()).and_then(|options| options.strategy(client));
+        let routes = bucket.routes.load();
+        let node =
+            (routes.as_ref()).and_then(|routes| routes.current(self.vbucket_in(routes), self.copy));
+        let load_aware = node.and_then(|node| node.load_aware.as_ref());
+        match (own, load_aware) {
+            (None, None) => AnyStrategy::Borrowed(&**client),
+            (Some(own), None) => AnyStrategy::Shared(own),
+            (None, Some(load_aware)) => AnyStrategy::Shared(load_aware.clone()),
+            (Some(own), Some(load_aware)) => AnyStrategy::Shared(Arc::new(load_aware.around(own))),
         }
     }
 
@@ -376,12 +380,13 @@ impl<'a> KvRequest<'a> {
     #[inline]
     pub(super) fn timeout(&self) -> Duration {
         let defaults = &self.bucket().core.options;
-        let timeout = self.options.as_ref().and_then(|options| options.timeout);
-        match self.durability {
-            None => timeout.unwrap_or(defaults.kv_timeout),
-            Some(_) => timeout
-                .unwrap_or(defaults.kv_durable_timeout)
-                .max(MIN_DURABLE),
+        let (default, least) = match self.durability {
+            None => (defaults.kv_timeout, Duration::ZERO),
+            Some(_) => (defaults.kv_durable_timeout, MIN_DURABLE),
+        };
+        match &self.options {
+            None => default.max(least),
+            Some(options) => options.timeout(default, least),
         }
     }
 

@@ -10,7 +10,7 @@ use tracing::field::Empty;
 use tracing::level_filters::LevelFilter;
 
 use super::Finished;
-use crate::drive::{Driven, Tried};
+use crate::drive::{AttemptError, Driven};
 use crate::topology::host_part;
 
 /// Returns whether any subscriber may want spans of requests. It is one load, and most
@@ -97,7 +97,7 @@ pub(crate) struct Dispatch {
 }
 
 /// Records the end of an attempt on its span.
-pub(crate) fn end_attempt(span: &Span, dispatch: &Dispatch, tried: Option<&Tried>) {
+pub(crate) fn end_attempt(span: &Span, dispatch: &Dispatch, tried: Option<&AttemptError>) {
     if let Some(node) = &dispatch.node {
         span.record("server.address", host_part(node));
         if let Some((_, port)) = node.rsplit_once(':')
@@ -128,10 +128,10 @@ pub(crate) fn end_attempt(span: &Span, dispatch: &Dispatch, tried: Option<&Tried
     };
     span.record("otel.status_code", "ERROR");
     match tried {
-        Tried::Final(kind) | Tried::Unsendable(kind) => {
+        AttemptError::Final(kind) | AttemptError::Unsendable(kind) => {
             span.record("error.type", kind.name());
         }
-        Tried::Failed(failure, _) | Tried::Closed(failure) => {
+        AttemptError::Failed(failure, _) | AttemptError::Closed(failure) => {
             span.record("reason", failure.reason.name());
             span.record("stage", failure.stage.name());
             span.record("error.type", failure.reason.name());

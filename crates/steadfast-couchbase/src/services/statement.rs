@@ -66,7 +66,7 @@ impl<S> StatementRequest<S> {
     }
 
     /// Looks up names within a scope, so that collections need no longer names.
-    pub(crate) fn within(mut self, bucket: &Arc<str>, scope: &Arc<str>) -> Self {
+    pub(crate) fn in_scope(mut self, bucket: &Arc<str>, scope: &Arc<str>) -> Self {
         let context = format!("default:{}.{}", quoted(bucket), quoted(scope));
         self.json.set("query_context", &context);
         self.query_context = Some(context);

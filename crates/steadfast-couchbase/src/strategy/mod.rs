@@ -13,7 +13,7 @@ use std::fmt;
 use std::time::Instant;
 
 use steadfast::strategy::{
-    Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter, RetryToken,
+    Admission, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter, RetryToken,
     StrategyInfo, WorstCase,
 };
 use steadfast::{BestEffort, Failure, Request, RetryStrategy, World};
@@ -72,7 +72,7 @@ impl Default for ErrorMapDirected {
 
 impl<S: RetryStrategy> RetryStrategy for ErrorMapDirected<S> {
     #[inline]
-    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
         self.inner.acquire_initial_token(request, world)
     }
 
@@ -116,32 +116,16 @@ impl<S: RetryStrategy> RetryStrategy for ErrorMapDirected<S> {
     }
 
     #[inline]
-    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(
+        &self,
+        token: Option<RetryToken>,
+        world: &dyn World,
+    ) -> Result<(), ForeignToken> {
         self.inner.record_success(token, world)
     }
 
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
         self.inner.record_end(token, ending, world);
-    }
-
-    #[inline]
-    fn is_plain(&self) -> bool {
-        self.inner.is_plain()
-    }
-
-    #[inline]
-    fn admits_without_token(&self) -> bool {
-        self.inner.admits_without_token()
-    }
-
-    #[inline]
-    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        self.inner.deferred_token(request, world)
-    }
-
-    #[inline]
-    fn record_first_success(&self) {
-        self.inner.record_first_success();
     }
 
     fn info(&self) -> &dyn StrategyInfo {

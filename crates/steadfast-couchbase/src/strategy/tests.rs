@@ -239,26 +239,17 @@ fn an_inner_strategy_s_own_state_stays() {
     struct Counting(BestEffort);
 
     impl RetryStrategy for Counting {
-        fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-            let token = self.0.acquire_initial_token(request, world)?;
-            Ok(token.with_state(0_u32))
-        }
-
         fn refresh_retry_token(
             &self,
-            mut token: RetryToken,
+            token: RetryToken,
             request: &Request<'_>,
             failure: &Failure,
             world: &dyn World,
         ) -> Decision {
-            let count = token.state_mut::<u32>().expect("nobody took it away");
-            *count += 1;
-            assert_eq!(*count, request.retries() + 1);
+            let count = token.state::<u32>().map_or(1, |count| count + 1);
+            assert_eq!(count, request.retries() + 1);
+            let token = token.with_state(count);
             self.0.refresh_retry_token(token, request, failure, world)
-        }
-
-        fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
-            self.0.record_success(token, world)
         }
     }
 

@@ -4,7 +4,6 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use steadfast::apart::apart;
 use steadfast_wire::config::{
     BucketConfig, ClusterConfig, ConfigNotification, ConfigVersion, Service,
 };
@@ -37,7 +36,7 @@ pub(crate) struct BucketCore {
     pub(crate) routes: ArcSwapOption<Routes>,
     /// The last failure to open the bucket.
     rejected: Mutex<Option<Rejected>>,
-    /// Held while a config is applied or the routes are refreshed.
+    /// Held while a config is applied.
     applying: Mutex<Applying>,
     this: Weak<BucketCore>,
 }
@@ -58,7 +57,7 @@ impl BucketCore {
             applying: Mutex::default(),
             this: this.clone(),
         });
-        core.tasks.spawn(apart(track::track_bucket(bucket.clone())));
+        core.tasks.spawn(track::track_bucket(bucket.clone()));
         bucket
     }
 
@@ -174,14 +173,6 @@ impl BucketCore {
             false => self.core.replace_config(config),
         }
         true
-    }
-
-    /// Publishes the routes anew, because a connection came or went.
-    pub(super) fn refresh_routes(&self) {
-        let _applying = self.applying.lock();
-        if let Some(routes) = self.routes.load_full() {
-            self.routes.store(Some(Arc::new(routes.refreshed())));
-        }
     }
 
     /// Returns whether a wait is over: the route changed, or the missing

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use steadfast::LoadAware;
-use steadfast::apart::apart;
 use steadfast::breaker::CircuitBreaker;
 use steadfast_wire::config::ClusterConfig;
 use tokio::time::Instant;
@@ -71,7 +70,7 @@ impl Node {
         }
         for index in 0..node.connections.len() {
             let keeper = keep(bucket.clone(), node.clone(), index, first.take());
-            bucket.core.tasks.spawn(apart(keeper));
+            bucket.core.tasks.spawn(keeper);
         }
         node
     }
@@ -93,15 +92,6 @@ impl Node {
         })
     }
 
-    /// A node with these connections.
-    #[cfg(test)]
-    pub(super) fn connected(id: NodeId, connections: Vec<Option<Arc<Connection>>>) -> Arc<Self> {
-        let mut node = Self::unconnected(id);
-        let new = Arc::get_mut(&mut node).expect("it is new");
-        new.connections = connections.into_iter().map(ArcSwapOption::new).collect();
-        node
-    }
-
     /// A connection to the node, if there is one. The same vbucket gets the same
     /// connection as long as that is up.
     #[inline]
@@ -115,14 +105,7 @@ impl Node {
     }
 
     pub(crate) fn connections(&self) -> impl Iterator<Item = Arc<Connection>> + '_ {
-        self.connections_by_index().flatten()
-    }
-
-    /// All its connections, `None` for one that is not up.
-    pub(super) fn connections_by_index(
-        &self,
-    ) -> impl ExactSizeIterator<Item = Option<Arc<Connection>>> {
-        self.connections.iter().map(ArcSwapOption::load_full)
+        self.connections.iter().filter_map(ArcSwapOption::load_full)
     }
 
     /// Why there is no connection, as far as that is known.
@@ -203,7 +186,7 @@ async fn connect_and_run(
     };
     *node.rejected.lock() = None;
     bucket.core.terminals.opened(&key);
-    let published = Published::new(bucket, &node.connections[index], connection.clone());
+    let published = Published::new(&node.connections[index], connection.clone());
     if let Some(config) = config {
         bucket.apply_config(config, None);
     }
@@ -293,26 +276,17 @@ impl UnstartedConnection {
 }
 
 /// Makes a connection available to requests until it is dropped.
-struct Published<'a> {
-    bucket: &'a BucketCore,
-    place: &'a ArcSwapOption<Connection>,
-}
+struct Published<'a>(&'a ArcSwapOption<Connection>);
 
 impl<'a> Published<'a> {
-    fn new(
-        bucket: &'a BucketCore,
-        place: &'a ArcSwapOption<Connection>,
-        connection: Arc<Connection>,
-    ) -> Self {
+    fn new(place: &'a ArcSwapOption<Connection>, connection: Arc<Connection>) -> Self {
         place.store(Some(connection));
-        bucket.refresh_routes();
-        Self { bucket, place }
+        Self(place)
     }
 }
 
 impl Drop for Published<'_> {
     fn drop(&mut self) {
-        self.place.store(None);
-        self.bucket.refresh_routes();
+        self.0.store(None);
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use steadfast::strategy::{Answer, Decision, ForeignToken, RetryToken, StrategyId, StrategyInfo};
+use steadfast::strategy::{Decision, ForeignToken, RetryToken, StrategyId, StrategyInfo};
 use steadfast::{Backoff, Failure, Jitter, Request, RetryStrategy, World};
 
 use crate::kv::handshake::{DialCost, Rejected};
@@ -52,10 +52,6 @@ impl RedialStrategy {
 }
 
 impl RetryStrategy for RedialStrategy {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Ok(RetryToken::initial(&self.id))
-    }
-
     fn refresh_retry_token(
         &self,
         token: RetryToken,
@@ -63,9 +59,10 @@ impl RetryStrategy for RedialStrategy {
         failure: &Failure,
         world: &dyn World,
     ) -> Decision {
-        if let Err(foreign) = token.check_issuer(&self.id) {
-            return foreign.into();
-        }
+        let token = match token.claim(&self.id) {
+            Ok(token) => token,
+            Err(foreign) => return foreign.into(),
+        };
         let delay = match failure.attachment::<DialCost>() {
             Some(DialCost::Little) => {
                 self.costly_in_a_row.store(0, Ordering::Relaxed);
@@ -79,9 +76,9 @@ impl RetryStrategy for RedialStrategy {
         Ok(token.next(delay)).into()
     }
 
-    fn record_success(&self, token: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
         self.costly_in_a_row.store(0, Ordering::Relaxed);
-        token.check_issuer(&self.id)
+        token.map_or(Ok(()), |token| token.check_issuer(&self.id))
     }
 
     fn info(&self) -> &dyn StrategyInfo {

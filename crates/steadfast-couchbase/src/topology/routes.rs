@@ -15,10 +15,9 @@ use steadfast_wire::config::{BucketConfig, ClusterConfig, ConfigVersion};
 use steadfast_wire::vbucket;
 
 use super::{Node, NodeId};
-use crate::kv::connection::Connection;
 
-/// The maps of one config of a bucket, its nodes and their connections. Immutable; a
-/// newer config makes another, and so does a connection that comes or goes.
+/// The maps of one config of a bucket, and its nodes. Immutable; a newer config makes
+/// another.
 pub(crate) struct Routes {
     config: Arc<ClusterConfig>,
     /// The nodes in the order of the config; `None` for one that does not run the
@@ -26,37 +25,17 @@ pub(crate) struct Routes {
     nodes: Vec<Option<Arc<Node>>>,
     vbuckets: u16,
     replicas: usize,
-    /// The connections of the nodes when the routes were published, so that a request finds
-    /// its connection without another look at the node. One of them may have been closed
-    /// since then.
-    connections: Vec<Option<Arc<Connection>>>,
-    /// The number of connections to each node.
-    per_node: usize,
 }
 
 impl Routes {
     pub(crate) fn new(config: Arc<ClusterConfig>, nodes: Vec<Option<Arc<Node>>>) -> Self {
         let map = config.bucket.as_ref().map(|bucket| &bucket.vbuckets);
-        let up = nodes.iter().flatten();
-        let per_node = up.map(|node| node.connections_by_index().len()).max();
-        let per_node = per_node.unwrap_or(1);
-        let connections = nodes.iter().flat_map(|node| {
-            let connections = node.iter().flat_map(|node| node.connections_by_index());
-            connections.chain(std::iter::repeat(None)).take(per_node)
-        });
         Self {
-            connections: connections.collect(),
-            per_node,
             vbuckets: map.map_or(1, |map| map.vbucket_count().max(1)),
             replicas: map.map_or(0, |map| map.copies().saturating_sub(1)),
             config,
             nodes,
         }
-    }
-
-    /// Returns the same routes, with the connections that there are now.
-    pub(super) fn refreshed(&self) -> Self {
-        Self::new(self.config.clone(), self.nodes.clone())
     }
 
     pub(crate) fn version(&self) -> ConfigVersion {
@@ -88,20 +67,6 @@ impl Routes {
     pub(crate) fn current(&self, vbucket: u16, copy: u8) -> Option<&Arc<Node>> {
         let map = &self.config.bucket.as_ref()?.vbuckets;
         self.node(map.node(vbucket, copy.into())?)
-    }
-
-    /// The node that has a copy of a vbucket now, and a connection to it. Also `None` if
-    /// the preferred connection is down; another may be up.
-    #[inline]
-    pub(crate) fn connected(
-        &self,
-        vbucket: u16,
-        copy: u8,
-    ) -> Option<(&Arc<Node>, &Arc<Connection>)> {
-        let map = &self.config.bucket.as_ref()?.vbuckets;
-        let place = map.node(vbucket, copy.into())?;
-        let index = place * self.per_node + usize::from(vbucket) % self.per_node;
-        Some((self.node(place)?, self.connections.get(index)?.as_ref()?))
     }
 
     /// The node that will have it after the current rebalance.
@@ -266,10 +231,8 @@ impl VbucketRoute {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use steadfast_wire::hello::FeatureSet;
 
     use super::*;
-    use crate::kv::connection::{ConnectionEnds, ConnectionLimits};
 
     /// A config of four nodes, whose ids are their places, and of one vbucket:
     /// where it is, and where it will be.
@@ -436,35 +399,5 @@ mod tests {
         }
         assert!(!route.may_wake_early());
         assert!(!route.reroute(2, &routes(99, 1, None), 0, 0), "it waits");
-    }
-
-    /// A connection that is never used.
-    fn connection() -> Option<Arc<Connection>> {
-        let (ends, limits) = (ConnectionEnds::default(), ConnectionLimits::default());
-        Some(Connection::new(ends, FeatureSet::default(), None, limits))
-    }
-
-    #[test]
-    fn a_connection_is_that_of_the_vbuckets_own_node_and_refreshed_with_it() {
-        let own = connection();
-        let nodes = vec![
-            None,
-            Some(Node::connected(1, vec![connection(), connection()])),
-            Some(Node::connected(2, vec![own.clone(), None])),
-            Some(Node::connected(3, vec![None, None])),
-        ];
-        let at = |place: i32| Routes::new(routes(1, place, None).config, nodes.clone());
-        let found = at(2);
-        let (node, connection) = found.connected(0, 0).unwrap();
-        assert_eq!(node.id, 2);
-        assert!(Arc::ptr_eq(connection, own.as_ref().unwrap()));
-        assert!(
-            at(0).connected(0, 0).is_none(),
-            "a node without the service"
-        );
-        assert!(at(3).connected(0, 0).is_none(), "no connection is up");
-        assert!(at(-1).connected(0, 0).is_none(), "no node has the vbucket");
-        assert!(found.connected(0, 1).is_none(), "there are no replicas");
-        assert!(found.refreshed().connected(0, 0).is_some());
     }
 }

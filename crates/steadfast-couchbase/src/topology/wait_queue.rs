@@ -50,24 +50,25 @@ struct Entries {
 }
 
 struct QueuedRequest {
-    condition: WaitCondition,
+    /// `None` if the request waits for the end of the client only.
+    condition: Option<WaitCondition>,
     woken: bool,
     waker: Option<Waker>,
 }
 
 impl WaitQueue {
-    /// Waits until woken. `is_met` checks the condition once more, after the
-    /// request is queued, so that no change is missed.
+    /// Waits until woken; without a condition, until the client is closed. `is_met` checks
+    /// once more, after the request is queued, so that no change is missed.
     pub(crate) fn wait(
         &self,
-        condition: WaitCondition,
-        is_met: impl FnOnce(&WaitCondition) -> bool,
+        condition: Option<WaitCondition>,
+        is_met: impl FnOnce(Option<&WaitCondition>) -> bool,
     ) -> Waiting<'_> {
         let mut entries = self.entries.lock();
         let key = entries.next;
         entries.next += 1;
         let entry = QueuedRequest {
-            woken: is_met(&condition),
+            woken: is_met(condition.as_ref()),
             condition,
             waker: None,
         };
@@ -81,7 +82,7 @@ impl WaitQueue {
             let entries = self.entries.lock();
             let waiting = entries.waiting.iter();
             waiting
-                .filter(|(_, entry)| !entry.woken && is_met(&entry.condition))
+                .filter(|(_, entry)| !entry.woken && entry.condition.as_ref().is_some_and(&is_met))
                 .map(|(key, _)| *key)
                 .collect()
         };
@@ -97,7 +98,10 @@ impl WaitQueue {
     pub(crate) fn awaits_map(&self) -> bool {
         let entries = self.entries.lock();
         let mut waiting = entries.waiting.values();
-        waiting.any(|entry| !entry.woken && entry.condition.route.was_refused())
+        waiting.any(|entry| {
+            let condition = entry.condition.as_ref();
+            !entry.woken && condition.is_some_and(|it| it.route.was_refused())
+        })
     }
 
     /// Wakes all at once, because the client is closed.
@@ -173,14 +177,14 @@ impl Drop for Waiting<'_> {
 mod tests {
     use super::*;
 
-    fn condition(vbucket: u16) -> WaitCondition {
-        WaitCondition {
+    fn condition(vbucket: u16) -> Option<WaitCondition> {
+        Some(WaitCondition {
             vbucket,
             copy: 0,
             node: Some(1),
             route: VbucketRoute::default(),
             blocked: false,
-        }
+        })
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use steadfast::strategy::{Answer, Decision, Ending, ForeignToken, RetryToken};
-use steadfast::{BestEffort, Failure, Request, RetryStrategy, World};
+use steadfast::strategy::{Decision, RetryToken};
+use steadfast::{Failure, Request, RetryStrategy, World};
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{Cluster, ClusterOptions, Error, ErrorKind};
 use steadfast_wire::{Opcode, Status};
@@ -137,13 +137,9 @@ async fn operations_that_wait_for_a_collection_end() {
 }
 
 /// Never comes to a decision.
-struct Undecided(BestEffort);
+struct Undecided;
 
 impl RetryStrategy for Undecided {
-    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        self.0.acquire_initial_token(request, world)
-    }
-
     fn refresh_retry_token(
         &self,
         _: RetryToken,
@@ -153,22 +149,13 @@ impl RetryStrategy for Undecided {
     ) -> Decision {
         Decision::pending(std::future::pending())
     }
-
-    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
-        self.0.record_success(token, world)
-    }
-
-    fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
-        self.0.record_end(token, ending, world);
-    }
 }
 
 #[tokio::test]
 async fn operations_whose_strategy_is_still_thinking_end() {
     let (server, cluster, documents) = started(1, 1).await;
     let locked = server.fault(Fault::on(Opcode::Set).answer(Status::Locked));
-    let strategy = Undecided(BestEffort::default());
-    let pending = vec![spawn!(documents.upsert("k", &1).retry(strategy))];
+    let pending = vec![spawn!(documents.upsert("k", &1).retry(Undecided))];
     until("it was refused", || locked.fired() == 1).await;
     tokio::time::sleep(ms(5)).await;
     close(&cluster, pending).await;

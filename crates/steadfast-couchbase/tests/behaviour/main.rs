@@ -26,6 +26,7 @@ mod fixture;
 mod forwarding;
 mod hostile;
 mod map_lag;
+mod nested;
 mod orchestration;
 mod overload;
 mod production;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use steadfast::report::Outcome;
 use steadfast::strategy::{
-    Answer, Decision, ForeignToken, Refusal, RetryAction, RetryToken, from_decision,
+    Admission, Decision, ForeignToken, Refusal, RetryAction, RetryToken, from_decision,
 };
 use steadfast::{
     Backoff, BestEffort, FailFast, Failure, Request, RetryStrategy, Verdict, World, from_fn,
@@ -343,8 +343,8 @@ async fn a_strict_strategy_is_one_line() {
 struct Shedding;
 
 impl RetryStrategy for Shedding {
-    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Answer {
-        Err(Refusal::shed(ms(2000)))
+    fn acquire_initial_token(&self, _: &Request<'_>, _: &dyn World) -> Admission {
+        Admission::Refused(Refusal::shed(ms(2000)))
     }
 
     fn refresh_retry_token(
@@ -357,7 +357,7 @@ impl RetryStrategy for Shedding {
         unreachable!("an operation that was shed has no token")
     }
 
-    fn record_success(&self, _: RetryToken, _: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, _: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
         unreachable!("an operation that was shed has no token")
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use steadfast::strategy::{Answer, Decision, ForeignToken, RetryToken};
+use steadfast::strategy::{Admission, Decision, RetryToken};
 use steadfast::{BestEffort, FailFast, Failure, Request, RetryStrategy, World};
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{ClusterOptions, ErrorKind};
@@ -119,7 +119,7 @@ struct CountsAdmissions {
 }
 
 impl RetryStrategy for CountsAdmissions {
-    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
+    fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.inner.acquire_initial_token(request, world)
     }
@@ -133,19 +133,6 @@ impl RetryStrategy for CountsAdmissions {
     ) -> Decision {
         self.inner
             .refresh_retry_token(token, request, failure, world)
-    }
-
-    fn record_success(&self, token: RetryToken, world: &dyn World) -> Result<(), ForeignToken> {
-        self.inner.record_success(token, world)
-    }
-
-    fn admits_without_token(&self) -> bool {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        true
-    }
-
-    fn deferred_token(&self, request: &Request<'_>, world: &dyn World) -> Answer {
-        self.inner.acquire_initial_token(request, world)
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
-use steadfast::classify::any_error;
-use steadfast::{Backoff, BestEffort};
+use steadfast::reason::OPERATION_FAILED;
+use steadfast::{Backoff, BestEffort, Failure};
 use tokio::time::{Instant, timeout_at};
 
 use crate::accounting::{ExpectedDocuments, Violation, ViolationKind, WriteLog};
@@ -177,7 +177,8 @@ async fn read<C: Client>(
         .operation("get")
         .idempotent(true)
         .timeout(within)
-        .classify(any_error)
+        // On purpose: the client has retried each read, within its own timeout.
+        .classify(|_: &ClientError| Failure::in_flight(&OPERATION_FAILED))
         .run(|_| async {
             match client.get(key).await {
                 Ok(found) => Ok(Some(found)),

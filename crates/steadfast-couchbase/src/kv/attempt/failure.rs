@@ -1,20 +1,20 @@
 //! Failed attempts: no connection, an error response, or no response.
 //!
-//! Each becomes a [`Tried`] that says how far the attempt came. The engine decides
+//! Each becomes a [`AttemptError`] that says how far the attempt came. The engine decides
 //! from that whether the request may be sent again.
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use steadfast::breaker::Signal;
 use steadfast::{Failure, reason::TIMEOUT};
-use steadfast_wire::{Feature, Frame, Status};
+use steadfast_wire::{Frame, Status};
 
-use super::{KvAttempts, Unsent};
-use crate::drive::Tried;
+use super::KvAttempts;
+use crate::drive::AttemptError;
 use crate::error::ErrorKind;
-use crate::kv::collection_ids::{CollectionEntry, LookupError, manifest_uid};
+use crate::kv::collection_ids::manifest_uid;
 use crate::kv::connection::{Connection, NoResponse, NoResponseCause, SubmitError, Turn};
 use crate::kv::meaning::{Disposition, failed_path, path_error};
 use crate::options::VbucketRetry;
@@ -23,7 +23,7 @@ use crate::reason::{
     SOCKET_NOT_AVAILABLE, UNKNOWN,
 };
 use crate::strategy::RetryDirective;
-use crate::topology::{BucketCore, Node, host_part, is_terminal};
+use crate::topology::{Node, host_part, is_terminal};
 use crate::world::now;
 
 /// The wait for a slot. The operation's turn ends it, or its deadline.
@@ -34,41 +34,8 @@ const UNTIL_THE_MAP_CHANGES: Duration = Duration::from_secs(5);
 
 /// The client is closed, and nothing was sent.
 #[cold]
-pub(super) fn client_closed() -> Unsent {
-    Box::new(Tried::Closed(not_sent_as_closed()))
-}
-
-/// Why a collection's id is not known.
-pub(in crate::kv) enum NoCollectionId {
-    /// The server has no collections.
-    Unsupported,
-    /// The deadline of the operation passed.
-    TimedOut,
-    /// The lookup failed.
-    Failed(LookupError),
-}
-
-/// Looks up a collection's id, within the deadline of an operation.
-///
-/// Cancel-safe: the lookup itself continues, for others that wait for it.
-pub(in crate::kv) async fn look_up(
-    bucket: &Arc<BucketCore>,
-    collection: &Arc<CollectionEntry>,
-    connection: &Arc<Connection>,
-    deadline: Option<Instant>,
-) -> Result<u32, NoCollectionId> {
-    if !connection.has(Feature::Collections) {
-        return Err(NoCollectionId::Unsupported);
-    }
-    let lookup = collection.look_up(bucket);
-    let lookup = match deadline {
-        None => lookup.await,
-        Some(deadline) => match tokio::time::timeout_at(deadline.into(), lookup).await {
-            Ok(lookup) => lookup,
-            Err(_) => return Err(NoCollectionId::TimedOut),
-        },
-    };
-    lookup.map_err(NoCollectionId::Failed)
+pub(super) fn client_closed() -> AttemptError {
+    AttemptError::Closed(not_sent_as_closed())
 }
 
 fn not_sent_as_closed() -> Failure {
@@ -79,9 +46,9 @@ fn not_sent_as_closed() -> Failure {
 impl KvAttempts<'_> {
     /// The requested copy does not exist.
     #[cold]
-    pub(super) fn no_copy(&mut self, note: &str) -> Unsent {
+    pub(super) fn no_copy(&mut self, note: &str) -> AttemptError {
         self.last.note(note);
-        Box::new(Tried::Unsendable(ErrorKind::DocumentUnretrievable))
+        AttemptError::Unsendable(ErrorKind::DocumentUnretrievable)
     }
 
     /// There is no connection. Only now do terminal states matter (D19).
@@ -90,11 +57,11 @@ impl KvAttempts<'_> {
         &mut self,
         node: Option<&Arc<Node>>,
         note: impl Into<Cow<'static, str>>,
-    ) -> Unsent {
+    ) -> AttemptError {
         self.blocked = true;
         let bucket = self.request.bucket();
         if let Some(rejected) = bucket.core.terminals.for_bucket(&bucket.name) {
-            return Box::new(Tried::Failed(rejected.failure(), rejected.kind()));
+            return AttemptError::Failed(rejected.failure(), rejected.kind());
         }
         let failure = match node {
             Some(node) => {
@@ -112,12 +79,12 @@ impl KvAttempts<'_> {
             }
             None => Failure::not_sent(&NODE_NOT_AVAILABLE).with_note(note),
         };
-        Box::new(Tried::Failed(failure, ErrorKind::ServiceNotAvailable))
+        AttemptError::Failed(failure, ErrorKind::ServiceNotAvailable)
     }
 
     /// Asks the node's circuit breaker for a permit.
     #[cold]
-    pub(super) fn ask_breaker(&mut self, node: &Arc<Node>) -> Result<(), Unsent> {
+    pub(super) fn ask_breaker(&mut self, node: &Arc<Node>) -> Result<(), AttemptError> {
         let Some(breaker) = &node.breaker else {
             return Ok(());
         };
@@ -130,7 +97,7 @@ impl KvAttempts<'_> {
                 let failure = Failure::not_sent(&CIRCUIT_BREAKER_OPEN);
                 let failure = failure.with_peer(node.label.clone());
                 let kind = ErrorKind::ServiceNotAvailable;
-                Err(Box::new(Tried::Failed(failure, kind)))
+                Err(AttemptError::Failed(failure, kind))
             }
         }
     }
@@ -146,31 +113,6 @@ impl KvAttempts<'_> {
         }
     }
 
-    /// The collection's id could not be looked up.
-    #[cold]
-    pub(super) fn not_looked_up(
-        &mut self,
-        why: NoCollectionId,
-        connection: &Arc<Connection>,
-    ) -> Unsent {
-        Box::new(match why {
-            NoCollectionId::Unsupported => Tried::Unsendable(ErrorKind::FeatureNotAvailable),
-            NoCollectionId::TimedOut => {
-                let failure = Failure::not_sent(&TIMEOUT).timed_out();
-                let failure = failure.with_note("the collection lookup was still running");
-                Tried::Failed(failure, ErrorKind::UnambiguousTimeout)
-            }
-            NoCollectionId::Failed(LookupError::Failed(failure, kind)) => {
-                Tried::Failed(failure, kind)
-            }
-            NoCollectionId::Failed(LookupError::Final(kind)) => {
-                self.last.connection = Some(connection.clone());
-                // The response is to the lookup: the operation itself was not sent.
-                Tried::Unsendable(kind)
-            }
-        })
-    }
-
     /// The connection is full: the operation keeps its place in line, or joins the line
     /// (D45). It does not wait for a new connection, because there is one.
     #[cold]
@@ -178,18 +120,22 @@ impl KvAttempts<'_> {
         &mut self,
         turn: Option<Box<Turn>>,
         connection: &Arc<Connection>,
-    ) -> Unsent {
+    ) -> AttemptError {
         self.turn = Some(turn.unwrap_or_else(|| Box::new(connection.wait_in_line())));
         let failure = Failure::not_sent(&KV_CONNECTION_FULL)
             .with_peer(connection.peer.clone())
             .with_note("the connection has no free slot")
             .with_prescribed_delay(UNTIL_ITS_TURN);
-        Box::new(Tried::Failed(failure, ErrorKind::ServiceNotAvailable))
+        AttemptError::Failed(failure, ErrorKind::ServiceNotAvailable)
     }
 
     /// The connection did not accept the frame.
     #[cold]
-    pub(super) fn not_submitted(&mut self, error: SubmitError, connection: &Connection) -> Unsent {
+    pub(super) fn not_submitted(
+        &mut self,
+        error: SubmitError,
+        connection: &Connection,
+    ) -> AttemptError {
         let note = match error {
             SubmitError::Closed => {
                 self.blocked = true;
@@ -198,12 +144,12 @@ impl KvAttempts<'_> {
             SubmitError::Full => "the connection is full",
             SubmitError::Unencodable(error) => {
                 self.last.note(error.to_string());
-                return Box::new(Tried::Unsendable(ErrorKind::InvalidArgument));
+                return AttemptError::Unsendable(ErrorKind::InvalidArgument);
             }
         };
         let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_peer(connection.peer.clone());
         let failure = failure.with_note(note);
-        Box::new(Tried::Failed(failure, ErrorKind::ServiceNotAvailable))
+        AttemptError::Failed(failure, ErrorKind::ServiceNotAvailable)
     }
 }
 
@@ -228,13 +174,9 @@ impl KvAttempts<'_> {
 
     /// Does what the status of a response asks for.
     #[cold]
-    pub(super) fn handle_error_response(
-        &mut self,
-        response: Frame,
-        collection_id: u32,
-    ) -> Result<Frame, Tried> {
+    pub(super) fn handle_error_response(&mut self, response: Frame) -> Result<Frame, AttemptError> {
         let Some(connection) = self.last.connection.clone() else {
-            return Err(Tried::Final(ErrorKind::Couchbase));
+            return Err(AttemptError::Final(ErrorKind::Couchbase));
         };
         let status = response.status();
         let (operation, with_cas) = (self.request.operation, self.request.with_cas);
@@ -250,7 +192,7 @@ impl KvAttempts<'_> {
                 _ => unreachable!("the others have a failure"),
             };
             self.last.record(&response);
-            return Err(Tried::Final(kind));
+            return Err(AttemptError::Final(kind));
         };
         let failure = failure
             .with_peer(connection.peer.clone())
@@ -262,14 +204,14 @@ impl KvAttempts<'_> {
                 self.request
                     .collection
                     .entry
-                    .invalidate(collection_id, manifest);
+                    .invalidate(self.collection_id, manifest);
                 failure
             }
             Disposition::ObeyErrorMap => with_directive(failure, &connection, status),
             _ => failure,
         };
         self.last.record(&response);
-        Err(Tried::Failed(failure, kind))
+        Err(AttemptError::Failed(failure, kind))
     }
 
     /// Finds out which path of a subdocument mutation failed, and why.
@@ -317,7 +259,7 @@ impl KvAttempts<'_> {
     /// The connection closed, or the deadline passed. `sent` decides whether the
     /// request may have been applied.
     #[cold]
-    pub(super) fn handle_no_response(&mut self, no_response: NoResponse) -> Tried {
+    pub(super) fn handle_no_response(&mut self, no_response: NoResponse) -> AttemptError {
         let NoResponse { cause, sent } = no_response;
         let failure = match (cause, sent) {
             (NoResponseCause::ClosedByUser, false) => not_sent_as_closed(),
@@ -348,14 +290,16 @@ impl KvAttempts<'_> {
             None => failure,
         };
         match cause {
-            NoResponseCause::ClosedByUser => Tried::Closed(failure),
+            NoResponseCause::ClosedByUser => AttemptError::Closed(failure),
             NoResponseCause::Closed | NoResponseCause::WentSilent => {
-                Tried::Failed(failure, ErrorKind::RequestCanceled)
+                AttemptError::Failed(failure, ErrorKind::RequestCanceled)
             }
             NoResponseCause::TimedOut if sent => {
-                Tried::Failed(failure, ErrorKind::AmbiguousTimeout)
+                AttemptError::Failed(failure, ErrorKind::AmbiguousTimeout)
             }
-            NoResponseCause::TimedOut => Tried::Failed(failure, ErrorKind::UnambiguousTimeout),
+            NoResponseCause::TimedOut => {
+                AttemptError::Failed(failure, ErrorKind::UnambiguousTimeout)
+            }
         }
     }
 }

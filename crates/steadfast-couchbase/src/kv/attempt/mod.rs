@@ -1,8 +1,7 @@
 //! The attempts of one key-value request.
 //!
-//! An attempt finds the node of the document, takes a connection to it, resolves
-//! the collection's id, submits the frame and waits for the response. Everything
-//! else that can happen is in [`failure`].
+//! An attempt finds the node of the document, takes a connection to it, submits the frame
+//! and reads the response. Failed attempts are in [`failure`].
 
 mod failure;
 mod last;
@@ -14,24 +13,20 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 pub(crate) use failure::with_directive;
-pub(super) use failure::{NoCollectionId, look_up};
 use last::LastAttempt;
 pub(crate) use last::server_duration;
 use steadfast::breaker::BreakerPermit;
-use steadfast::strategy::AnyStrategy;
 use steadfast_wire::{Feature, Frame};
 
 use super::compression::CompressedValue;
 use super::connection::{Admission, Connection, Received, SubmitError, Ticket, Turn};
-use super::future::FirstAttempt;
 use super::request::{DurabilityLevel, KeyPlace, KvRequest, KvResponse};
 use crate::client::Core;
-use crate::drive::{Driven, Tried};
+use crate::drive::{AttemptError, Driven, WakeUp};
 use crate::error::{Error, ErrorKind};
 use crate::observe::{Dispatch, Finished};
 use crate::options::RetryIf;
 use crate::topology::{Node, NodeId, Routes, VbucketRoute, WaitCondition, Waiting};
-use crate::world::now;
 
 /// The state of a request between and during its attempts.
 pub(crate) struct KvAttempts<'a> {
@@ -39,6 +34,8 @@ pub(crate) struct KvAttempts<'a> {
     compressed: CompressedValue,
     route: VbucketRoute,
     vbucket: u16,
+    /// The collection's id in the last attempt.
+    collection_id: u32,
     /// The node of the last attempt; after "not my vbucket", that of the next.
     node: Option<NodeId>,
     /// Set when the last attempt found no connection.
@@ -51,63 +48,43 @@ pub(crate) struct KvAttempts<'a> {
     /// The circuit breaker's permit for this attempt, if there is a breaker.
     permit: Option<Box<(Arc<Node>, BreakerPermit)>>,
     last: LastAttempt,
-    /// The arrival of a response that means success.
-    received_at: Option<Instant>,
 }
 
-/// An attempt that ended before it was submitted. Nothing was sent.
-type Unsent = Box<Tried>;
+/// A response that means success, and its arrival.
+pub(crate) struct Success {
+    pub(super) frame: Frame,
+    at: Instant,
+}
 
 /// The start of an attempt.
 pub(super) enum Begun {
-    /// The connection has accepted the frame, with this collection id.
-    Sent(Ticket, u32),
+    /// The connection has accepted the frame.
+    Sent(Ticket),
     /// The id of the collection must be looked up first.
     NeedsCollectionId(Arc<Connection>),
-    /// It ended at once.
-    Unsent(Unsent),
 }
 
 impl<'a> KvAttempts<'a> {
-    pub(super) fn new(request: KvRequest<'a>, compressed: CompressedValue) -> Self {
+    #[inline]
+    pub(super) fn new(request: KvRequest<'a>) -> Self {
         Self {
-            compressed,
+            compressed: CompressedValue::new(request.compressible),
             request,
             route: VbucketRoute::default(),
             vbucket: 0,
+            collection_id: 0,
             node: None,
             blocked: false,
             awaited_map: false,
             turn: None,
             permit: None,
             last: LastAttempt::default(),
-            received_at: None,
         }
-    }
-
-    /// The state of a request in its first attempt.
-    pub(super) fn in_first_attempt(request: KvRequest<'a>, first: FirstAttempt) -> Self {
-        let mut attempts = Self::new(request, first.compressed);
-        attempts.vbucket = first.vbucket;
-        attempts.node = Some(first.node);
-        attempts.last.begin(first.ticket.opaque());
-        attempts
     }
 
     /// Makes the response of the operation.
     pub(super) fn response(&mut self, frame: Frame) -> KvResponse<'a> {
         self.request.response(frame, self.vbucket)
-    }
-
-    /// Returns the strategy of the request. If the client sheds, it has the brake of the
-    /// node that the first attempt goes to.
-    pub(super) fn strategy(&mut self) -> AnyStrategy<'a> {
-        let bucket = self.request.bucket();
-        let routes = bucket.core.options.fleet.then(|| bucket.routes.load());
-        let routes = routes.as_ref().and_then(|routes| routes.as_ref());
-        let node = routes.and_then(|routes| self.locate(routes));
-        self.request
-            .any_strategy(self.request.special_strategy(node))
     }
 
     /// Returns the node that has the document.
@@ -119,7 +96,7 @@ impl<'a> KvAttempts<'a> {
     }
 
     /// Returns a connection to the node that has the document.
-    fn find_connection(&mut self) -> Result<Arc<Connection>, Unsent> {
+    fn find_connection(&mut self) -> Result<Arc<Connection>, AttemptError> {
         let bucket = self.request.bucket();
         self.blocked = false;
         if bucket.core.is_closed() {
@@ -155,32 +132,34 @@ impl<'a> KvAttempts<'a> {
     }
 
     /// Begins an attempt: finds a connection and hands the frame to it.
-    pub(super) fn begin(&mut self, deadline: Option<Instant>, waker: &Waker) -> Begun {
+    pub(super) fn begin(
+        &mut self,
+        deadline: Option<Instant>,
+        waker: &Waker,
+    ) -> Result<Begun, AttemptError> {
         // Dropped, for the next in line, unless it is used or kept below.
         let turn = self.turn.take();
-        match self.find_connection() {
-            Err(unsent) => Begun::Unsent(unsent),
-            Ok(connection) => match self.request.collection_id() {
-                Some(id) => self.submit(connection, turn, id, deadline, waker),
-                None => Begun::NeedsCollectionId(connection),
-            },
+        let connection = self.find_connection()?;
+        match self.request.collection_id() {
+            Some(id) => self.submit(connection, turn, id, deadline, waker),
+            None => Ok(Begun::NeedsCollectionId(connection)),
         }
     }
 
-    /// Goes on with an attempt whose collection id was looked up.
-    #[cold]
-    pub(super) fn begin_with_id(
+    /// Continues with an attempt whose collection id was looked up.
+    pub(super) fn continue_with(
         &mut self,
-        id: Result<u32, NoCollectionId>,
+        id: Result<u32, AttemptError>,
         connection: Arc<Connection>,
         deadline: Option<Instant>,
         waker: &Waker,
-    ) -> Begun {
+    ) -> Result<Begun, AttemptError> {
         match id {
             Ok(id) => self.submit(connection, None, id, deadline, waker),
-            Err(why) => {
+            Err(error) => {
                 self.return_permit();
-                Begun::Unsent(self.not_looked_up(why, &connection))
+                self.last.connection = Some(connection);
+                Err(error)
             }
         }
     }
@@ -193,12 +172,12 @@ impl<'a> KvAttempts<'a> {
         collection_id: u32,
         deadline: Option<Instant>,
         waker: &Waker,
-    ) -> Begun {
-        self.try_submit(connection, turn, collection_id, deadline, waker)
-            .unwrap_or_else(|unsent| {
-                self.return_permit();
-                Begun::Unsent(unsent)
-            })
+    ) -> Result<Begun, AttemptError> {
+        let submitted = self.try_submit(connection, turn, collection_id, deadline, waker);
+        if submitted.is_err() {
+            self.return_permit();
+        }
+        submitted.map(Begun::Sent)
     }
 
     fn try_submit(
@@ -208,12 +187,12 @@ impl<'a> KvAttempts<'a> {
         collection_id: u32,
         deadline: Option<Instant>,
         waker: &Waker,
-    ) -> Result<Begun, Unsent> {
+    ) -> Result<Ticket, AttemptError> {
         let request = &self.request;
         let turn = turn.filter(|turn| turn.is_at(&connection));
         if let Some(lacking) = request.lacking_feature(&connection, collection_id) {
             self.last.note(lacking);
-            return Err(Box::new(Tried::Unsendable(ErrorKind::FeatureNotAvailable)));
+            return Err(AttemptError::Unsendable(ErrorKind::FeatureNotAvailable));
         }
         // Before the connection is locked: compression takes time.
         if connection.has(Feature::Snappy) {
@@ -231,12 +210,11 @@ impl<'a> KvAttempts<'a> {
         let encode = |opaque, out: &mut _| {
             request.encode(&connection, target, compressed, deadline, opaque, out)
         };
-        let accepted = connection.accept(opcode, deadline, admission, waker, encode);
-        match accepted {
+        match connection.accept(opcode, deadline, admission, waker, encode) {
             Ok(opaque) => {
-                let ticket = Ticket::new(connection, opaque);
                 self.last.begin(opaque);
-                Ok(Begun::Sent(ticket, collection_id))
+                self.collection_id = collection_id;
+                Ok(Ticket::new(connection, opaque))
             }
             Err(SubmitError::Full) => Err(self.wait_in_line(turn, &connection)),
             Err(error) => Err(self.not_submitted(error, &connection)),
@@ -244,7 +222,7 @@ impl<'a> KvAttempts<'a> {
     }
 
     /// Ends an attempt.
-    pub(super) fn end(&mut self, received: Received, collection_id: u32) -> Result<Frame, Tried> {
+    pub(super) fn end(&mut self, received: Received) -> Result<Success, AttemptError> {
         let Received {
             response,
             at,
@@ -256,27 +234,29 @@ impl<'a> KvAttempts<'a> {
         self.last.connection = Some(connection);
         self.last.status = response.as_ref().ok().map(Frame::status);
         match response {
-            Ok(response) if response.is_success() => {
-                self.received_at = Some(at);
-                Ok(response)
-            }
-            Ok(response) => self.handle_error_response(response, collection_id),
+            Ok(response) if response.is_success() => Ok(response),
+            Ok(response) => self.handle_error_response(response),
             Err(no_response) => Err(self.handle_no_response(no_response)),
         }
+        .map(|frame| Success { frame, at })
     }
 
-    /// Joins the queue of requests that wait for a change.
-    pub(super) fn wait(&self) -> Waiting<'a> {
+    /// Joins the queue of requests that wait for a change, or for the end of the client.
+    pub(super) fn wait(&self, wake_up: WakeUp) -> Waiting<'a> {
         let bucket = self.request.bucket();
-        let condition = WaitCondition {
-            vbucket: self.vbucket,
-            copy: self.request.copy,
-            node: self.node,
-            route: self.route.clone(),
-            blocked: self.blocked,
+        let condition = match wake_up {
+            WakeUp::Never | WakeUp::Closing => None,
+            WakeUp::Change(_) => Some(WaitCondition {
+                vbucket: self.vbucket,
+                copy: self.request.copy,
+                node: self.node,
+                route: self.route.clone(),
+                blocked: self.blocked,
+            }),
         };
-        let met = |condition: &WaitCondition| bucket.core.is_closed() || bucket.is_met(condition);
-        bucket.waiting.wait(condition, met)
+        bucket.waiting.wait(condition, |condition| {
+            bucket.core.is_closed() || condition.is_some_and(|condition| bucket.is_met(condition))
+        })
     }
 
     /// Completes when a wait has become pointless: the slot is granted, there is a new route
@@ -298,7 +278,7 @@ impl<'a> KvAttempts<'a> {
 }
 
 impl Driven for KvAttempts<'_> {
-    type Output = Frame;
+    type Output = Success;
 
     fn add_context(&mut self, error: Error) -> Error {
         let error = error.with_target(self.request.target());
@@ -327,11 +307,11 @@ impl Driven for KvAttempts<'_> {
         )
     }
 
-    fn finished(&mut self, finished: &Finished, response: Option<&Frame>) {
+    fn finished(&mut self, finished: &Finished, success: Option<&Success>) {
         let last = &self.last;
         self.request.record_end(finished, || {
-            let server_duration = match response {
-                Some(response) => server_duration(response),
+            let server_duration = match success {
+                Some(success) => server_duration(&success.frame),
                 None => last.server_duration(),
             };
             let connection = last.connection.as_deref();
@@ -339,8 +319,8 @@ impl Driven for KvAttempts<'_> {
         });
     }
 
-    fn succeeded_at(&self) -> Instant {
-        self.received_at.unwrap_or_else(now)
+    fn succeeded_at(&self, success: &Success) -> Instant {
+        success.at
     }
 
     fn core(&self) -> &Core {
@@ -365,7 +345,7 @@ impl Driven for KvAttempts<'_> {
         })
     }
 
-    fn dispatch(&self, response: Option<&Frame>) -> Dispatch {
-        self.last.dispatch(response)
+    fn dispatch(&self, success: Option<&Success>) -> Dispatch {
+        self.last.dispatch(success.map(|success| &success.frame))
     }
 }

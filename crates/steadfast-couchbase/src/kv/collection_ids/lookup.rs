@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use steadfast::Failure;
+use steadfast::{Failure, reason::TIMEOUT};
 use steadfast_wire::collections::{CollectionIdFound, CollectionPath};
-use steadfast_wire::{ErrorBody, Frame, FrameBuilder, Opcode, Status};
+use steadfast_wire::{ErrorBody, Feature, Frame, FrameBuilder, Opcode, Status};
 use tokio::sync::watch;
 
 use super::CollectionEntry;
+use crate::drive::AttemptError;
 use crate::error::ErrorKind;
 use crate::kv::attempt::with_directive;
 use crate::kv::connection::{Admission, Connection, NoResponseCause, SubmitError};
@@ -20,24 +21,36 @@ use crate::reason::{
 use crate::topology::BucketCore;
 use crate::world::{before, deadline_after};
 
-/// The result of a lookup.
-pub(crate) type Lookup = Result<u32, LookupError>;
-
-/// A lookup without an id. Nothing of the operation itself was sent.
-#[derive(Clone, Debug)]
-pub(crate) enum LookupError {
-    /// The lookup failed, and with it the attempt that needs it. Without a retry
-    /// it is an error of this kind.
-    Failed(Failure, ErrorKind),
-    /// The server's response is final.
-    Final(ErrorKind),
-}
+/// The result of a lookup. The error is that of the attempt that needs the id: nothing of
+/// the operation itself was sent.
+pub(crate) type Lookup = Result<u32, AttemptError>;
 
 impl CollectionEntry {
-    /// Looks the id up, or joins the running lookup.
+    /// Looks the id up, or joins the running lookup, until the deadline of an operation on
+    /// this connection.
     ///
     /// Cancel-safe: the lookup continues for others.
-    pub(crate) async fn look_up(self: &Arc<Self>, bucket: &Arc<BucketCore>) -> Lookup {
+    pub(crate) async fn look_up(
+        self: &Arc<Self>,
+        bucket: &Arc<BucketCore>,
+        connection: &Connection,
+        deadline: Option<Instant>,
+    ) -> Lookup {
+        if !connection.has(Feature::Collections) {
+            return Err(AttemptError::Unsendable(ErrorKind::FeatureNotAvailable));
+        }
+        let lookup = self.join_lookup(bucket);
+        match deadline {
+            None => lookup.await,
+            Some(deadline) => match tokio::time::timeout_at(deadline.into(), lookup).await {
+                Ok(lookup) => lookup,
+                Err(_) => Err(too_late()),
+            },
+        }
+    }
+
+    /// Cancel-safe: the lookup continues for others.
+    async fn join_lookup(self: &Arc<Self>, bucket: &Arc<BucketCore>) -> Lookup {
         let mut under_way = {
             let mut state = self.state.lock();
             if let Some(id) = self.id() {
@@ -69,17 +82,24 @@ impl CollectionEntry {
 }
 
 /// The task ended without a result, as when the runtime is shut down.
-fn interrupted() -> LookupError {
+fn interrupted() -> AttemptError {
     let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
     let failure = failure.with_note("the collection lookup was interrupted");
-    LookupError::Failed(failure, ErrorKind::ServiceNotAvailable)
+    AttemptError::Failed(failure, ErrorKind::ServiceNotAvailable)
+}
+
+/// The deadline of the operation passed, and not that of the lookup.
+fn too_late() -> AttemptError {
+    let failure = Failure::not_sent(&TIMEOUT).timed_out();
+    let failure = failure.with_note("the collection lookup was still running");
+    AttemptError::Failed(failure, ErrorKind::UnambiguousTimeout)
 }
 
 /// No node could be asked in time.
-fn not_connected() -> LookupError {
+fn not_connected() -> AttemptError {
     let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
     let failure = failure.with_note("collection lookup: no connection that tracks the topology");
-    LookupError::Failed(failure, ErrorKind::ServiceNotAvailable)
+    AttemptError::Failed(failure, ErrorKind::ServiceNotAvailable)
 }
 
 /// Runs as a task until the lookup has a result.
@@ -106,7 +126,7 @@ async fn ask(
     bucket: &BucketCore,
     connection: &Arc<Connection>,
     deadline: Option<Instant>,
-) -> Result<(u32, u64), LookupError> {
+) -> Result<(u32, u64), AttemptError> {
     let path = CollectionPath {
         scope: &collection.scope,
         collection: &collection.name,
@@ -115,7 +135,7 @@ async fn ask(
     let unavailable = |note: String| {
         let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE).with_peer(connection.peer.clone());
         let failure = failure.with_note(format!("collection lookup: {note}"));
-        LookupError::Failed(failure, ErrorKind::ServiceNotAvailable)
+        AttemptError::Failed(failure, ErrorKind::ServiceNotAvailable)
     };
     let not_found = |reason, kind| {
         // The first response on a bucket may come from a node that has not heard of the
@@ -125,7 +145,7 @@ async fn ask(
             false => &KV_COLLECTION_OUTDATED,
         };
         let failure = Failure::not_sent(reason).with_peer(connection.peer.clone());
-        LookupError::Failed(failure, kind)
+        AttemptError::Failed(failure, kind)
     };
     let ticket = connection.submit(opcode, deadline, Admission::Always, |opaque, out| {
         FrameBuilder::request(opcode)
@@ -156,7 +176,7 @@ async fn ask(
 }
 
 /// Any other status means the same as to any operation.
-fn error_response(status: Status, bucket: &BucketCore, connection: &Connection) -> LookupError {
+fn error_response(status: Status, bucket: &BucketCore, connection: &Connection) -> AttemptError {
     let meaning = connection.handle_status(KvOperation::GetCollectionId, false, status);
     if meaning.fetches_config {
         bucket.config_wanted.notify_one();
@@ -167,11 +187,12 @@ fn error_response(status: Status, bucket: &BucketCore, connection: &Connection) 
             let failure = Failure::not_sent(answered.reason)
                 .with_peer(connection.peer.clone())
                 .with_note(format!("collection lookup: answered {status}"));
-            LookupError::Failed(with_directive(failure, connection, status), kind)
+            AttemptError::Failed(with_directive(failure, connection, status), kind)
         }
-        (Disposition::Final(kind), None) => LookupError::Final(kind),
-        // Neither fits a lookup.
-        (_, None) => LookupError::Final(ErrorKind::DecodingFailure),
+        // The response is to the lookup, so the operation was not sent.
+        (Disposition::Final(kind), None) => AttemptError::Unsendable(kind),
+        // Final too: neither fits a lookup.
+        (_, None) => AttemptError::Unsendable(ErrorKind::DecodingFailure),
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-pub(crate) use lookup::{Lookup, LookupError, manifest_uid};
+pub(crate) use lookup::{Lookup, manifest_uid};
 use parking_lot::Mutex;
 use steadfast_wire::collections::DEFAULT_NAME;
 use tokio::sync::watch;

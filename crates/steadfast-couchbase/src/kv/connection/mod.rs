@@ -509,6 +509,7 @@ impl Ticket {
         Self { connection, opaque }
     }
 
+    #[cfg(test)]
     pub(crate) fn opaque(&self) -> u32 {
         self.opaque
     }

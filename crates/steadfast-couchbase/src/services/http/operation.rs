@@ -9,7 +9,8 @@ use hyper::{Request, Uri};
 use steadfast::breaker::{BreakerPermit, CircuitBreaker, Signal};
 use steadfast::reason::TIMEOUT;
 use steadfast::report::Report;
-use steadfast::{Call, Failure, LoadAware, RetryStrategy, Stage};
+use steadfast::strategy::AnyStrategy;
+use steadfast::{Call, Failure, LoadAware, Stage};
 use steadfast_wire::config::Service;
 use tokio::sync::watch;
 
@@ -18,7 +19,7 @@ use super::endpoint::{Destinations, Endpoint};
 use super::response::{HttpResponse, ReadError, ResponseBody, ServiceError, WaitLimit, chain};
 use crate::client::Core;
 use crate::cluster::Handle;
-use crate::drive::{Attempts, Driven, Tried, drive};
+use crate::drive::{AttemptError, Attempts, Driven, drive};
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 use crate::observe::{Dispatch, Finished, SlowRequest, record_request};
 use crate::options::RetryIf;
@@ -98,7 +99,7 @@ pub(crate) async fn run<O: HttpOperation>(
 ) -> Result<O::Output, Error> {
     let client = sender.client.clone();
     let default = client.timeout(sender.service);
-    let timeout = options.timeout.unwrap_or(default);
+    let timeout = options.timeout(default, Duration::ZERO);
     sender.timeout = Some(timeout);
     let service = name(sender.service);
     let call = Call::new(sender.name)
@@ -106,26 +107,24 @@ pub(crate) async fn run<O: HttpOperation>(
         .idempotent(sender.idempotent)
         .timeout(timeout);
     let call = options.describe(call);
-    let strategy: &dyn RetryStrategy = match &options.strategy {
-        Some(strategy) => &**strategy,
-        None => &*client.core.strategy,
+    let own = options.strategy(&client.core.strategy);
+    let strategy = match (own, sender.load_aware()) {
+        (None, None) => AnyStrategy::Borrowed(&*client.core.strategy),
+        (Some(own), None) => AnyStrategy::Shared(own),
+        (None, Some(load_aware)) => AnyStrategy::Shared(Arc::new(load_aware)),
+        (Some(own), Some(load_aware)) => AnyStrategy::Shared(Arc::new(load_aware.around(own))),
     };
-    let load_aware = match (sender.load_aware(), &options.strategy) {
-        (Some(of_endpoint), Some(own)) => Some(of_endpoint.around(own.clone())),
-        (of_endpoint, _) => of_endpoint,
-    };
-    let strategy = load_aware.as_ref().map_or(strategy, |it| it);
     let mut running = Running {
         operation,
         sender,
         retry_if: options.retry_if.as_ref(),
     };
-    drive(call, strategy, &mut running).await
+    drive(call, strategy, &client.core, &mut running).await
 }
 
 impl<O: HttpOperation> Attempts for Running<'_, O> {
     /// Cancel-safe: dropping the future closes the connection.
-    async fn attempt(&mut self, deadline: Option<Instant>) -> Result<O::Output, Tried> {
+    async fn attempt(&mut self, deadline: Option<Instant>) -> Result<O::Output, AttemptError> {
         let remaining = deadline.map(|deadline| deadline.saturating_duration_since(now()));
         let request = self.operation.request(remaining);
         let response = self.sender.send(request, deadline).await?;
@@ -133,10 +132,10 @@ impl<O: HttpOperation> Attempts for Running<'_, O> {
         read.map_err(|error| self.sender.failed(error, true))
     }
 
-    /// Completes when a wait after this failure is pointless. A request that was not
+    /// Completes when a wait after a failure at this stage is pointless. A request that was not
     /// sent waits until it could go elsewhere, or would fail for another reason (D24);
     /// after a response the full delay is kept. Closing the client ends both. Cancel-safe.
-    async fn woken(&mut self, failure: &Failure) {
+    async fn woken(&mut self, stage: Stage) {
         let sender = &mut *self.sender;
         loop {
             if sender.changes.changed().await.is_err() {
@@ -145,7 +144,7 @@ impl<O: HttpOperation> Attempts for Running<'_, O> {
             if sender.client.core.is_closed() {
                 return;
             }
-            match failure.stage {
+            match stage {
                 Stage::NotSent if sender.only.is_none() => {
                     let current = Destinations::current(&sender.client.core, sender.service);
                     if sender.destinations.as_ref() != Some(&current) {
@@ -159,11 +158,6 @@ impl<O: HttpOperation> Attempts for Running<'_, O> {
 
     fn keep_report(&mut self, output: &mut O::Output, report: Report) {
         O::keep_report(output, report);
-    }
-
-    /// Cancel-safe.
-    async fn closed(&self) {
-        self.sender.client.core.closed.cancelled().await
     }
 }
 
@@ -256,11 +250,13 @@ impl HttpSender {
         &mut self,
         request: HttpRequest,
         deadline: Option<Instant>,
-    ) -> Result<HttpResponse, Tried> {
+    ) -> Result<HttpResponse, AttemptError> {
         // Changes from here on are unknown to this attempt.
         self.changes.borrow_and_update();
         if self.client.core.is_closed() {
-            return Err(Tried::Closed(Failure::not_sent(&SOCKET_NOT_AVAILABLE)));
+            return Err(AttemptError::Closed(Failure::not_sent(
+                &SOCKET_NOT_AVAILABLE,
+            )));
         }
         let endpoint = match self.first.take() {
             Some(first) => first,
@@ -271,7 +267,7 @@ impl HttpSender {
         let (request, mark) = self.encode(&endpoint, request).map_err(|error| {
             // The user's path, or a node's name, is invalid in an address.
             let failure = Failure::not_sent(&UNKNOWN).with_note(error.to_string());
-            Tried::Failed(failure, ErrorKind::InvalidArgument)
+            AttemptError::Failed(failure, ErrorKind::InvalidArgument)
         })?;
         let permit = self.permit(&endpoint)?;
         let mut limit = WaitLimit::new(&self.client, deadline, endpoint.authority.clone());
@@ -317,7 +313,7 @@ impl HttpSender {
         Some(of_endpoint)
     }
 
-    fn pick(&mut self) -> Result<Endpoint, Tried> {
+    fn pick(&mut self) -> Result<Endpoint, AttemptError> {
         if let Some(only) = &self.only {
             return Ok(only.clone());
         }
@@ -349,7 +345,7 @@ impl HttpSender {
     fn permit(
         &self,
         endpoint: &Endpoint,
-    ) -> Result<Option<(Arc<CircuitBreaker>, BreakerPermit)>, Tried> {
+    ) -> Result<Option<(Arc<CircuitBreaker>, BreakerPermit)>, AttemptError> {
         let Some(breaker) = self.client.core.services.breakers.get(endpoint) else {
             return Ok(None);
         };
@@ -357,7 +353,10 @@ impl HttpSender {
             Ok(permit) => Ok(Some((breaker, permit))),
             Err(_) => {
                 let failure = self.at_peer(Failure::not_sent(&CIRCUIT_BREAKER_OPEN));
-                Err(Tried::Failed(failure, ErrorKind::ServiceNotAvailable))
+                Err(AttemptError::Failed(
+                    failure,
+                    ErrorKind::ServiceNotAvailable,
+                ))
             }
         }
     }
@@ -386,16 +385,16 @@ impl HttpSender {
 
     /// Says what it means that an attempt ended like this, after its bytes may have
     /// left or before.
-    fn failed(&mut self, error: ReadError, sent: bool) -> Tried {
+    fn failed(&mut self, error: ReadError, sent: bool) -> AttemptError {
         let (failure, kind) = match (error, sent) {
             (ReadError::Service(error), _) => return self.rejected(error),
             (ReadError::ClientClosed, true) => {
                 let failure = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
-                return Tried::Closed(self.at_peer(failure));
+                return AttemptError::Closed(self.at_peer(failure));
             }
             (ReadError::ClientClosed, false) => {
                 let failure = Failure::not_sent(&SOCKET_NOT_AVAILABLE);
-                return Tried::Closed(self.at_peer(failure));
+                return AttemptError::Closed(self.at_peer(failure));
             }
             (ReadError::Deadline, true) => {
                 let failure = Failure::in_flight(&TIMEOUT).with_note("no response in time");
@@ -421,33 +420,33 @@ impl HttpSender {
                 (failure, ErrorKind::DecodingFailure)
             }
         };
-        Tried::Failed(self.at_peer(failure), kind)
+        AttemptError::Failed(self.at_peer(failure), kind)
     }
 
     /// Says what it means that the service reported this error.
-    fn rejected(&mut self, error: ServiceError) -> Tried {
+    fn rejected(&mut self, error: ServiceError) -> AttemptError {
         let status = self.context.status.unwrap_or_default();
         let failure = error.failure(status, self.idempotent);
         self.context.code = error.code;
         let masked = |text: String| mask_credentials(&text, &self.client);
         self.context.message = error.message.map(masked);
         let Some(mut failure) = failure else {
-            return Tried::Final(error.kind);
+            return AttemptError::Final(error.kind);
         };
         if let Some(wait) = self.retry_after {
             failure = failure.with_soft_hint(wait);
         }
-        Tried::Failed(self.at_peer(failure), error.kind)
+        AttemptError::Failed(self.at_peer(failure), error.kind)
     }
 
     /// Says what it means that an operation cannot be dispatched. If the client
     /// knows a terminal reason, that is the reason (D19).
-    fn undispatched(&self, failure: Failure, kind: ErrorKind) -> Tried {
+    fn undispatched(&self, failure: Failure, kind: ErrorKind) -> AttemptError {
         let failure = match self.client.core.terminals.for_cluster() {
             Some(rejected) => Failure::not_sent(rejected.reason).with_note(rejected.note),
             None => failure,
         };
-        Tried::Failed(self.at_peer(failure), kind)
+        AttemptError::Failed(self.at_peer(failure), kind)
     }
 
     /// Names the peer on a failure.

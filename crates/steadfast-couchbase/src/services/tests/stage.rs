@@ -262,7 +262,9 @@ async fn only_new_destinations_wake_a_request_that_was_not_sent() {
         count.fetch_add(1, Ordering::Relaxed);
         steadfast::strategy::RetryAction::with_duration(Duration::from_secs(3600))
     });
-    let waiting = tokio::spawn(write(&client).retry(counting).into_future());
+    // Longer than the delay: a wait that its deadline cuts asks again when it is woken.
+    let asked_for = write(&client).timeout(Duration::from_secs(2 * 3600));
+    let waiting = tokio::spawn(asked_for.retry(counting).into_future());
     eventually("it waits", || asked.load(Ordering::Relaxed) == 1).await;
     for _ in 0..5 {
         client.core().changed();
