@@ -378,5 +378,5 @@ fn operation_name(method: &Method) -> &'static str {
     }
 }
 
-#[cfg(all(test, feature = "tower"))]
+#[cfg(test)]
 mod tests;
