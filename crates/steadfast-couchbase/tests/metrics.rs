@@ -13,7 +13,7 @@ use metrics::{
     Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder,
     SharedString, Unit,
 };
-use steadfast::Standard;
+use steadfast::{BestEffort, Standard};
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::options::BreakerOptions;
 use steadfast_couchbase::{ClusterOptions, fast_fail_or};

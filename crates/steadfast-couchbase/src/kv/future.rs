@@ -37,7 +37,7 @@ use crate::world::BoxSleep;
 pub(crate) struct KvFuture<'a> {
     attempts: KvAttempts<'a>,
     driver: ClientDriver<'a>,
-    state: State<'a>,
+    state: KvState<'a>,
     timer: Option<BoxSleep>,
     /// The error that the request ends with if no retry follows.
     kind: ErrorKind,
@@ -45,7 +45,7 @@ pub(crate) struct KvFuture<'a> {
     spans: Option<Box<Spans>>,
 }
 
-enum State<'a> {
+enum KvState<'a> {
     New,
     /// An attempt follows.
     Ready,
@@ -74,7 +74,7 @@ impl<'a> KvFuture<'a> {
         Self {
             driver: request.driver(),
             attempts: KvAttempts::new(request),
-            state: State::New,
+            state: KvState::New,
             timer: None,
             kind: ErrorKind::UnambiguousTimeout,
             spans: None,
@@ -100,29 +100,29 @@ impl<'a> KvFuture<'a> {
     /// Continues with an attempt, or with what comes before it.
     fn go_on(&mut self, at_once: bool) {
         self.state = match at_once {
-            true => State::Ready,
-            false => State::Waiting(None),
+            true => KvState::Ready,
+            false => KvState::Waiting(None),
         };
     }
 
     fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Result<Success>> {
         loop {
             match &mut self.state {
-                State::New => self.begin()?,
-                State::Ready => {
+                KvState::New => self.begin()?,
+                KvState::Ready => {
                     self.start_attempt_span();
                     let deadline = self.driver.request().deadline();
                     let begun = self.attempts.begin(deadline, cx.waker());
                     self.handle_begun(begun)?;
                 }
-                State::LookingUp(looking_up) => {
+                KvState::LookingUp(looking_up) => {
                     let (id, connection) = ready!(looking_up.as_mut().poll(cx));
                     let deadline = self.driver.request().deadline();
                     let waker = cx.waker();
                     let begun = (self.attempts).continue_with(id, connection, deadline, waker);
                     self.handle_begun(begun)?;
                 }
-                State::Sent(ticket) => {
+                KvState::Sent(ticket) => {
                     let received = ready!(ticket.poll_response(cx));
                     match self.attempts.end(received) {
                         Ok(success) => {
@@ -133,17 +133,17 @@ impl<'a> KvFuture<'a> {
                         Err(error) => self.handle_error(error)?,
                     }
                 }
-                State::Waiting(_) => match ready!(self.poll_next(cx)) {
-                    true => self.state = State::Ready,
+                KvState::Waiting(_) => match ready!(self.poll_next(cx)) {
+                    true => self.state = KvState::Ready,
                     false => {
                         let error = give_up(self.kind, &mut self.driver, &mut self.attempts);
                         return Poll::Ready(Err(error));
                     }
                 },
-                State::Ended => unreachable!("a future is not polled after its end"),
+                KvState::Ended => unreachable!("a future is not polled after its end"),
             }
             // The connection has the waker already.
-            if let State::Sent(_) = self.state {
+            if let KvState::Sent(_) = self.state {
                 return Poll::Pending;
             }
         }
@@ -152,12 +152,12 @@ impl<'a> KvFuture<'a> {
     /// Waits for the response of an attempt or for an id, or handles the attempt's failure.
     fn handle_begun(&mut self, begun: Result<Begun, AttemptError>) -> Result<()> {
         match begun {
-            Ok(Begun::Sent(ticket)) => self.state = State::Sent(ticket),
+            Ok(Begun::Sent(ticket)) => self.state = KvState::Sent(ticket),
             Ok(Begun::NeedsCollectionId(connection)) => {
                 let request = &self.attempts.request;
                 let (bucket, collection) = (request.bucket(), &request.collection.entry);
                 let deadline = self.driver.request().deadline();
-                self.state = State::LookingUp(Box::pin(async move {
+                self.state = KvState::LookingUp(Box::pin(async move {
                     let id = collection.look_up(bucket, &connection, deadline).await;
                     (id, connection)
                 }));
@@ -183,7 +183,7 @@ impl<'a> KvFuture<'a> {
             if let Poll::Ready(next) = self.driver.poll_next(timer, cx) {
                 return Poll::Ready(next);
             }
-            let State::Waiting(waiting) = &mut self.state else {
+            let KvState::Waiting(waiting) = &mut self.state else {
                 unreachable!("a request without an attempt waits");
             };
             let wake_up = WakeUp::of(&self.driver);
@@ -230,14 +230,14 @@ impl<'a> Future for KvFuture<'a> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let is_traced = match this.state {
-            State::New => spans_are_wanted(),
+            KvState::New => spans_are_wanted(),
             _ => this.spans.is_some(),
         };
         let outcome = match is_traced {
             false => ready!(this.poll_outcome(cx)),
             true => ready!(this.poll_traced(cx)),
         };
-        this.state = State::Ended;
+        this.state = KvState::Ended;
         let finished = finish(&this.driver, &mut this.attempts, &outcome);
         if let Some(spans) = &this.spans {
             end_request(&spans.request, &finished);

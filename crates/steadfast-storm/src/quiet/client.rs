@@ -91,7 +91,7 @@ impl QuietClient {
                     self.world.advance(delay);
                     request.handle_waited(&self.world)
                 }
-                Step::GiveUp(_) | Step::Ask(_) | Step::LeftAlone => return false,
+                Step::GiveUp(_) | Step::Ask | Step::LeftAlone => return false,
             };
         }
     }
@@ -167,7 +167,7 @@ impl QuietClient {
                     call.due = self.world.elapsed() + delay;
                     return None;
                 }
-                Step::GiveUp(_) | Step::Ask(_) | Step::LeftAlone => return Some(false),
+                Step::GiveUp(_) | Step::Ask | Step::LeftAlone => return Some(false),
             };
         }
     }
