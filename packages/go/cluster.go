@@ -13,11 +13,13 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -82,7 +84,8 @@ func Launch(options ...string) (*Cluster, error) {
 		binary = "steadfast"
 	}
 	command := exec.Command(binary, append([]string{"cluster", "--json"}, options...)...)
-	command.Stderr = os.Stderr
+	var said bytes.Buffer
+	command.Stderr = io.MultiWriter(os.Stderr, &said)
 	printed, err := command.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -92,11 +95,22 @@ func Launch(options ...string) (*Cluster, error) {
 	}
 	cluster := &Cluster{command: command}
 	if err := cluster.learn(bufio.NewReader(printed)); err != nil {
-		// The first error says more.
+		// The first error says more. After the end, all is read that the program said.
 		_ = cluster.Stop()
-		return nil, err
+		return nil, fmt.Errorf("%w: %s", err, messageOf(said.String()))
 	}
 	return cluster, nil
+}
+
+// messageOf returns what the program says about its failure: JSON on one line.
+func messageOf(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	last := lines[len(lines)-1]
+	var failure struct{ Message string }
+	if json.Unmarshal([]byte(last), &failure) == nil && failure.Message != "" {
+		return failure.Message
+	}
+	return last
 }
 
 // For returns the cluster for a test: its methods fail this test.
@@ -110,7 +124,7 @@ func (c *Cluster) For(t testing.TB) *Cluster {
 func (c *Cluster) learn(printed *bufio.Reader) error {
 	line, err := printed.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("the cluster did not start: see its message")
+		return errors.New("the cluster did not start")
 	}
 	var facts struct {
 		Connect      string
@@ -184,21 +198,57 @@ func (c *Cluster) Writes(key string) []Write {
 // RebalanceIn adds a node and returns its number.
 func (c *Cluster) RebalanceIn(pace Pace) int {
 	c.t.Helper()
-	var joined struct{ Node int }
-	c.Call("POST", "/topology/rebalance-in", pace.body(nil), &joined)
-	return joined.Node
+	return c.move("rebalance-in", pace, nil)
 }
 
 // RebalanceOut moves all documents off a node and removes it.
 func (c *Cluster) RebalanceOut(node int, pace Pace) {
 	c.t.Helper()
-	c.Call("POST", "/topology/rebalance-out", pace.body(&node), nil)
+	c.move("rebalance-out", pace, &node)
 }
 
 // Rebalance spreads documents evenly over the nodes as they are.
 func (c *Cluster) Rebalance(pace Pace) {
 	c.t.Helper()
-	c.Call("POST", "/topology/rebalance", pace.body(nil), nil)
+	c.move("rebalance", pace, nil)
+}
+
+// move starts a rebalance, and waits as long as documents move. It returns the node that joined.
+func (c *Cluster) move(change string, pace Pace, node *int) int {
+	c.t.Helper()
+	var started struct {
+		Node      int
+		Rebalance uint64
+	}
+	c.Call("POST", "/topology/"+change, pace.body(node), &started)
+	patience := time.Minute
+	if pace.PauseMs != nil {
+		patience += time.Duration(*pace.PauseMs) * time.Millisecond
+	}
+	moved, since := -1, time.Now()
+	for !pace.NoWait {
+		var last struct {
+			ID           uint64
+			State        string
+			Moved, Total int
+		}
+		c.Call("GET", "/topology/rebalance", nil, &last)
+		if last.ID != started.Rebalance || last.State == "done" {
+			break
+		}
+		if last.State == "cancelled" {
+			c.t.Fatal("the rebalance was cancelled: another one continues from there")
+		}
+		if last.Moved != moved {
+			moved, since = last.Moved, time.Now()
+		}
+		if time.Since(since) > patience {
+			c.t.Fatalf("the rebalance goes on, but nothing has moved for %v: %d of %d vbuckets; NoWait does not wait for it",
+				patience, last.Moved, last.Total)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return started.Node
 }
 
 // IsRebalancing returns whether documents are moving.
@@ -285,5 +335,5 @@ func (p Pace) body(node *int) any {
 		Pace
 		Node *int `json:"node,omitempty"`
 		Wait bool `json:"wait"`
-	}{p, node, !p.NoWait}
+	}{p, node, false}
 }

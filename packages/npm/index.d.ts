@@ -14,7 +14,16 @@ export interface ClusterOptions {
   tls?: boolean;
   seed?: number;
   journal?: number;
-  [option: string]: unknown;
+  caOut?: string;
+  bind?: string;
+  host?: string;
+  usualPorts?: boolean;
+  controlPort?: number;
+  controlBind?: string;
+  outliveParent?: boolean;
+  maxConcurrentCommands?: number;
+  schedule?: string;
+  version?: string;
 }
 
 /** How fast a rebalance moves documents. */
@@ -27,7 +36,7 @@ export interface Pace {
 
 /** The requests that a fault hits, and values for its effect. */
 export interface FaultCondition {
-  opcode?: string;
+  opcode?: Opcode;
   key?: string;
   key_prefix?: string;
   bucket?: string;
@@ -37,12 +46,29 @@ export interface FaultCondition {
   times?: number;
   probability?: number;
   seed?: number;
-  status?: string;
+  /** For kv a name or a number such as `0x86`, for other services an HTTP status. */
+  status?: string | number;
   body?: string;
   context?: string;
   delay_ms?: number;
   garble?: 'magic' | 'opaque' | 'length' | 'body';
 }
+
+/** A command: the name that SDKs have for it, that of the protocol, or its number. */
+export type Opcode =
+  | 'INSERT' | 'UPSERT' | 'REMOVE' | 'GET_AND_LOCK' | 'GET_AND_TOUCH' | 'UNLOCK' | 'LOOKUP_IN'
+  | 'MUTATE_IN' | 'GET' | 'SET' | 'ADD' | 'REPLACE' | 'DELETE' | 'INCREMENT' | 'DECREMENT'
+  | 'QUIT' | 'NOOP' | 'VERSION' | 'APPEND' | 'PREPEND' | 'STAT' | 'TOUCH' | 'GAT' | 'HELLO'
+  | 'SASL_LIST_MECHS' | 'SASL_AUTH' | 'SASL_STEP' | 'GETEX' | 'GETEX_REPLICA' | 'GET_REPLICA'
+  | 'SELECT_BUCKET' | 'OBSERVE_SEQNO' | 'OBSERVE' | 'GET_LOCKED' | 'UNLOCK_KEY' | 'GET_META'
+  | 'GET_CLUSTER_CONFIG' | 'GET_RANDOM_KEY' | 'COLLECTIONS_GET_MANIFEST' | 'COLLECTIONS_GET_ID'
+  | 'COLLECTIONS_GET_SCOPE_ID' | 'SUBDOC_GET' | 'SUBDOC_EXISTS' | 'SUBDOC_DICT_ADD'
+  | 'SUBDOC_DICT_UPSERT' | 'SUBDOC_DELETE' | 'SUBDOC_REPLACE' | 'SUBDOC_ARRAY_PUSH_LAST'
+  | 'SUBDOC_ARRAY_PUSH_FIRST' | 'SUBDOC_ARRAY_INSERT' | 'SUBDOC_ARRAY_ADD_UNIQUE'
+  | 'SUBDOC_COUNTER' | 'SUBDOC_MULTI_LOOKUP' | 'SUBDOC_MULTI_MUTATION' | 'SUBDOC_GET_COUNT'
+  | 'SUBDOC_REPLACE_BODY_WITH_XATTR' | 'RANGE_SCAN_CREATE' | 'RANGE_SCAN_CONTINUE'
+  | 'RANGE_SCAN_CANCEL' | 'GET_ERROR_MAP' | 'CLUSTERMAP_CHANGE_NOTIFICATION'
+  | `0x${string}`;
 
 export type Effect =
   | 'pass' | 'delay' | 'delay-answer' | 'answer' | 'hold' | 'cut-before-reading'

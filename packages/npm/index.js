@@ -34,7 +34,7 @@ class Cluster {
     const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'steadfast-'));
     try {
       const line = ['cluster', '--json', ...(await toArguments(options, folder))];
-      const child = spawn(findBinary(), line, { stdio: ['ignore', 'pipe', 'inherit'] });
+      const child = spawn(findBinary(), line, { stdio: ['ignore', 'pipe', 'pipe'] });
       const cluster = new Cluster(child, await firstLine(child));
       cluster.#begin = (await cluster.call('GET', '/status')).applied_mutations;
       return cluster;
@@ -93,17 +93,40 @@ class Cluster {
 
   /** Adds a node and returns its number. `{ wait: false }` returns while documents move. */
   async rebalanceIn(pace = {}) {
-    return (await this.call('POST', '/topology/rebalance-in', pace)).node;
+    return (await this.#move('rebalance-in', pace)).node;
   }
 
   /** Moves all documents off a node and removes it. */
   async rebalanceOut(node, pace = {}) {
-    await this.call('POST', '/topology/rebalance-out', { node, ...pace });
+    await this.#move('rebalance-out', pace, { node });
   }
 
   /** Spreads documents evenly over the nodes as they are. */
   async rebalance(pace = {}) {
-    await this.call('POST', '/topology/rebalance', pace);
+    await this.#move('rebalance', pace);
+  }
+
+  /** Starts a rebalance, and waits as long as documents move. */
+  async #move(change, pace, of = {}) {
+    const started = await this.call('POST', `/topology/${change}`, { ...of, ...pace, wait: false });
+    const patience = 60_000 + (pace.pause_ms ?? 0);
+    let [moved, since] = [undefined, Date.now()];
+    while (pace.wait ?? true) {
+      const last = await this.call('GET', '/topology/rebalance');
+      if (last.id !== started.rebalance || last.state === 'done') break;
+      if (last.state === 'cancelled') {
+        throw new ControlError('the rebalance was cancelled: another one continues from there');
+      }
+      if (last.moved !== moved) [moved, since] = [last.moved, Date.now()];
+      if (Date.now() - since > patience) {
+        const far = `${moved} of ${last.total} vbuckets`;
+        throw new ControlError(
+          `the rebalance goes on, but nothing has moved for ${patience} ms: ${far}; \`wait: false\` does not wait for it`,
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    return started;
   }
 
   /** Whether documents are moving. */
@@ -195,6 +218,13 @@ class Fault {
  * The hooks are those of the test runner; jest and mocha have them as globals.
  */
 function useCluster(options = {}, hooks = globalThis) {
+  if (typeof hooks.beforeEach !== 'function' || typeof hooks.afterEach !== 'function') {
+    throw new ControlError(
+      'useCluster needs the hooks of the test runner, which has none as globals: ' +
+        "`import { beforeEach, afterEach } from 'vitest'` and " +
+        '`useCluster(options, { beforeEach, afterEach })`',
+    );
+  }
   let cluster;
   hooks.beforeEach(async () => {
     cluster = await Cluster.start(options);
@@ -203,18 +233,29 @@ function useCluster(options = {}, hooks = globalThis) {
     await cluster?.stop();
     cluster = undefined;
   });
-  return () => cluster;
+  return () => {
+    if (cluster === undefined) {
+      throw new ControlError('no cluster runs here: call `cluster()` inside of a test or of a hook');
+    }
+    return cluster;
+  };
 }
 
 /** The first line that the cluster prints, or an error if it does not start. */
 async function firstLine(child) {
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    said = (said + text).slice(-65_536);
+    process.stderr.write(text);
+  });
   const failed = new Promise((_, reject) => {
     child.once('error', (error) => {
       const advice = `install steadfast-cluster-${platform} or the program, or set STEADFAST`;
       reject(new ControlError(`cannot run steadfast: ${error.message}; ${advice}`));
     });
-    child.once('exit', (status) => {
-      reject(new ControlError(`the cluster did not start: status ${status}, see its message`));
+    // After `exit`, and after the last of what it says.
+    child.once('close', () => {
+      reject(new ControlError(`the cluster did not start: ${messageOf(said)}`));
     });
   });
   const lines = readline.createInterface({ input: child.stdout });
@@ -223,6 +264,16 @@ async function firstLine(child) {
   // Later the end is no error.
   failed.catch(() => {});
   return JSON.parse(line);
+}
+
+/** What the program says about its failure: JSON on one line, with `--json`. */
+function messageOf(said) {
+  const last = said.trim().split('\n').pop() || 'it printed nothing';
+  try {
+    return JSON.parse(last).message;
+  } catch {
+    return last;
+  }
 }
 
 /** Options as the command line spells them: `usualPorts` is `--usual-ports`. */

@@ -22,7 +22,6 @@ mod prompt;
 mod schedule;
 mod signals;
 mod strategy;
-mod suggest;
 
 use std::process::ExitCode;
 

@@ -54,6 +54,7 @@ mod rules;
 mod sasl;
 mod store;
 mod subdoc;
+pub mod suggest;
 mod tls;
 pub mod topology;
 pub mod users;

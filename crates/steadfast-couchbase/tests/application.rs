@@ -1,5 +1,5 @@
-//! Five tests of an application: in a rebalance, a failover, after a lost answer, with a busy
-//! and with a slow server. The guide "Test your application" shows them.
+//! Six tests of an application: in a rebalance, a failover, after a lost answer, with a busy and
+//! with a slow server, and with an insert that never works. The guide "Test your application" shows them.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -147,6 +147,15 @@ async fn a_busy_server_is_asked_again() -> Result<(), Box<dyn Error>> {
     place_order(&orders, "o:2", &order()).await?;
     assert_eq!(busy.fired(), 2);
     assert_eq!(writes(&server, "o:2"), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_order_that_cannot_be_stored_is_reported() -> Result<(), Box<dyn Error>> {
+    let (server, orders) = start().await?;
+    let _lost = server.fault(Fault::on(Opcode::Add).key("o:4").cut_before_applying());
+    assert!(place_order(&orders, "o:4", &order()).await.is_err());
+    assert_eq!(writes(&server, "o:4"), 0);
     Ok(())
 }
 

@@ -77,6 +77,18 @@ func TestABusyServerIsAskedAgain(t *testing.T) {
 	}
 }
 
+func TestAnOrderThatCannotBeStoredIsReported(t *testing.T) {
+	cluster, orders := start(t)
+	cluster.WithFault("cut-before-applying", clustertest.Condition{Opcode: "ADD", Key: "o:4"}, func() {
+		if err := PlaceOrder(orders, "o:4", paid); err == nil {
+			t.Fatal("it was reported as placed")
+		}
+	})
+	if writes := cluster.Writes("o:4"); len(writes) != 0 {
+		t.Fatalf("%d writes", len(writes))
+	}
+}
+
 func TestASlowServerDoesNotBlockThePage(t *testing.T) {
 	cluster, orders := start(t)
 	check(t, PlaceOrder(orders, "o:3", paid))

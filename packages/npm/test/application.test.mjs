@@ -56,6 +56,14 @@ describe('the shop', () => {
     assert.equal((await cluster().writes('o:2')).length, 1);
   });
 
+  it('reports an order that cannot be stored', async () => {
+    const condition = { opcode: 'ADD', key: 'o:4' };
+    await cluster().withFault('cut-before-applying', condition, async () => {
+      await assert.rejects(placeOrder(orders, 'o:4', ORDER), couchbase.CouchbaseError);
+    });
+    assert.deepEqual(await cluster().writes('o:4'), []);
+  });
+
   it('does not block the page if the server is slow', async () => {
     await placeOrder(orders, 'o:3', ORDER);
     await cluster().withFault('hold', { opcode: 'GET', key: 'o:3' }, async () => {

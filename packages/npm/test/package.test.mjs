@@ -11,6 +11,23 @@ import { ControlError, startCluster, useCluster } from 'steadfast-cluster';
 describe('a cluster', () => {
   const cluster = useCluster({ vbuckets: 64 });
 
+  it('says what to do without hooks, and outside of a test', () => {
+    assert.throws(() => useCluster({}, {}), /hooks of the test runner.*vitest/);
+    const hook = () => undefined;
+    const outside = useCluster({}, { beforeEach: hook, afterEach: hook });
+    assert.throws(() => outside(), /inside of a test/);
+  });
+
+  it('says why a cluster does not start', async () => {
+    await assert.rejects(startCluster({ nodes: 0 }), /did not start.*nodes/);
+  });
+
+  it('waits for a rebalance', async () => {
+    const node = await cluster().rebalanceIn({ vbuckets_per_step: 64, pause_ms: 1 });
+    assert.equal(await cluster().isRebalancing(), false);
+    await cluster().rebalanceOut(node);
+  });
+
   it('starts with buckets, collections, users and documents', async () => {
     const own = await startCluster({
       bucket: ['travel', 'other'],

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 from couchbase.auth import PasswordAuthenticator
 from couchbase.cluster import Cluster
+from couchbase.exceptions import CouchbaseException
 from couchbase.options import ClusterOptions
 
 from shop import place_order, status_of
@@ -52,6 +53,13 @@ def test_a_busy_server_is_asked_again(couchbase_cluster, orders):
         place_order(orders, "o:2", ORDER)
     assert busy.fired == 2
     assert len(couchbase_cluster.writes("o:2")) == 1
+
+
+def test_an_order_that_cannot_be_stored_is_reported(couchbase_cluster, orders):
+    with couchbase_cluster.fault("cut-before-applying", opcode="ADD", key="o:4"):
+        with pytest.raises(CouchbaseException):
+            place_order(orders, "o:4", ORDER)
+    assert couchbase_cluster.writes("o:4") == []
 
 
 def test_a_slow_server_does_not_block_the_page(couchbase_cluster, orders):

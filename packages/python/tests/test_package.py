@@ -50,6 +50,25 @@ class TestMarkers:
         assert len(couchbase_cluster.call("GET", "/status")["nodes"]) == 1
 
 
+def test_a_failed_start_says_why():
+    with pytest.raises(ControlError, match="nodes"):
+        Cluster(nodes=0)
+
+
+def test_a_rebalance_is_waited_for(couchbase_cluster):
+    node = couchbase_cluster.rebalance_in(vbuckets_per_step=64, pause_ms=1)
+    assert not couchbase_cluster.is_rebalancing()
+    couchbase_cluster.rebalance_out(node)
+
+
+def test_a_status_is_text_or_a_number_and_a_typo_gets_a_suggestion(couchbase_cluster):
+    for status in (503, "503"):
+        couchbase_cluster.fault("answer", service="query", status=status).remove()
+    couchbase_cluster.fault("hold", opcode="INSERT").remove()
+    with pytest.raises(ControlError, match="did you mean cut-after-applying"):
+        couchbase_cluster.fault("cut-after-appling")
+
+
 def test_faults_count_and_end_with_their_block(couchbase_cluster):
     connection = connect(couchbase_cluster)
     collection = connection.bucket(couchbase_cluster.bucket).default_collection()

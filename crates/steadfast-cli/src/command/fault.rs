@@ -5,13 +5,12 @@ use hyper::Method;
 use serde::Serialize;
 use serde_json::{Value, json};
 use steadfast_cluster::Service;
-use steadfast_cluster::fault::Fault;
-use steadfast_wire::{Opcode, Status};
+use steadfast_cluster::fault::{self, Fault};
+use steadfast_cluster::suggest;
 
 use crate::control::ControlArgs;
 use crate::exit::usage;
 use crate::output::line;
-use crate::suggest;
 
 /// Inject faults into a running cluster
 ///
@@ -219,31 +218,12 @@ fn show(fault: &Value) {
 
 /// Checks an opcode, so that a wrong one gets a suggestion.
 fn opcode(text: &str) -> Result<String, String> {
-    let names = || Opcode::KNOWN.iter().filter_map(|known| known.name());
-    check_name(text, "an opcode", names)
+    fault::parse_opcode(text).map(|_| text.to_owned())
 }
 
 /// Checks a status like [`opcode`]. The service decides which statuses it has.
 fn status(text: &str) -> Result<String, String> {
-    let names = || Status::KNOWN.iter().filter_map(|known| known.name());
-    check_name(text, "a status", names)
-}
-
-/// Accepts a known name and whatever begins like a number, which the fault's parser checks.
-fn check_name<'a, N: Iterator<Item = &'a str>>(
-    text: &str,
-    kind: &str,
-    names: impl Fn() -> N,
-) -> Result<String, String> {
-    let plain = text.replace('-', "_");
-    let is_known = names().any(|name| name.eq_ignore_ascii_case(&plain));
-    if is_known || text.starts_with(|first: char| first.is_ascii_digit()) {
-        return Ok(text.to_owned());
-    }
-    Err(match suggest::nearest(text, &names().collect::<Vec<_>>()) {
-        Some(name) => format!("{text:?} is not {kind}; did you mean {name}?"),
-        None => format!("{text:?} is not {kind}"),
-    })
+    fault::parse_status(text).map(|_| text.to_owned())
 }
 
 fn parse_service(text: &str) -> Result<Service, String> {

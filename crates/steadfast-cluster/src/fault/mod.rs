@@ -19,8 +19,11 @@ mod rule;
 mod schedule;
 mod spec;
 mod validate;
+pub(crate) mod vocabulary;
 
 pub use active::FaultGuard;
 pub(crate) use active::{Faults, FiredFault, IncomingRequest};
 pub use rule::{Effect, Fault, FaultAnswer, FaultCondition, Garble};
 pub use schedule::Schedule;
+pub(crate) use spec::text_or_number;
+pub use vocabulary::{parse_opcode, parse_status};

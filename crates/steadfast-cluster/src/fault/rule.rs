@@ -8,7 +8,7 @@ use serde::Deserialize;
 use steadfast_wire::{Opcode, Status};
 
 use super::active::IncomingRequest;
-use super::spec::FaultSpec;
+use super::spec::FaultJson;
 use crate::Service;
 use crate::topology::NodeId;
 
@@ -25,7 +25,7 @@ use crate::topology::NodeId;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "FaultSpec")]
+#[serde(try_from = "FaultJson")]
 pub struct Fault {
     pub(super) condition: FaultCondition,
     pub(super) effect: Effect,

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::Deserialize;
-use steadfast_wire::{Opcode, Status};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::rule::{Effect, Fault, FaultAnswer, FaultCondition, Garble};
-use super::validate;
+use super::{validate, vocabulary};
 use crate::Service;
 use crate::topology::NodeId;
 
@@ -35,13 +35,12 @@ pub(super) struct FaultSpec {
     pub(super) probability: Option<f64>,
     /// The seed of the random choices.
     pub(super) seed: Option<u64>,
-    /// The name of the effect: pass, delay, delay-answer, answer, hold, cut-before-reading,
-    /// cut-before-applying, cut-after-applying, cut-mid-response, garble, silent,
-    /// mute.
+    /// The name of the effect.
     pub(super) effect: String,
     /// The length of a delay.
     pub(super) delay_ms: Option<u64>,
     /// The status of an answer, by name (`ETMPFAIL`) or number (`0x86`; `503` for HTTP).
+    #[serde(deserialize_with = "text_or_number")]
     pub(super) status: Option<String>,
     /// The body of an answer.
     pub(super) body: Option<String>,
@@ -55,6 +54,29 @@ pub(super) struct FaultSpec {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct InvalidFault(String);
+
+/// A fault as JSON, before its fields are read.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct FaultJson(Value);
+
+impl TryFrom<FaultJson> for Fault {
+    type Error = InvalidFault;
+
+    /// Reads a fault, or names the field that is wrong and what it takes.
+    fn try_from(FaultJson(value): FaultJson) -> Result<Self, InvalidFault> {
+        for (name, value) in value.as_object().into_iter().flatten() {
+            let takes = vocabulary::check_field(name).map_err(error)?;
+            let alone = Value::Object([(name.clone(), value.clone())].into_iter().collect());
+            if FaultSpec::deserialize(&alone).is_err() {
+                return Err(error(format!("{name} is {value}, and takes {takes}")));
+            }
+        }
+        FaultSpec::deserialize(&value)
+            .map_err(|invalid| error(invalid.to_string()))?
+            .try_into()
+    }
+}
 
 impl TryFrom<FaultSpec> for Fault {
     type Error = InvalidFault;
@@ -73,7 +95,7 @@ impl TryFrom<FaultSpec> for Fault {
             );
         }
         if let Some(opcode) = &spec.opcode {
-            condition.opcode = Some(parse_opcode(opcode)?);
+            condition.opcode = Some(vocabulary::parse_opcode(opcode).map_err(error)?);
         }
         // An answer without a service has a status of key-value.
         if spec.opcode.is_some() || matches!(effect, Effect::Answer(_)) {
@@ -97,6 +119,18 @@ impl TryFrom<FaultSpec> for Fault {
         }
         condition.seed = spec.seed;
         Ok(condition.then(effect))
+    }
+}
+
+/// Reads a status: the one of an HTTP service is a number, and that of key-value a name.
+pub(crate) fn text_or_number<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    match Option::<Value>::deserialize(deserializer)? {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(Value::Number(number)) if number.is_u64() => Ok(Some(number.to_string())),
+        Some(_) => Err(serde::de::Error::custom("neither text nor a number")),
     }
 }
 
@@ -131,7 +165,7 @@ fn effect(spec: &FaultSpec) -> Result<Effect, InvalidFault> {
         "silent" => Effect::Silent,
         "mute" => Effect::Mute,
         "" => return Err(error("a fault needs an effect")),
-        other => return Err(error(format!("{other:?} is not an effect"))),
+        other => return Err(error(vocabulary::unknown_effect(other))),
     })
 }
 
@@ -153,7 +187,7 @@ fn answer(spec: &FaultSpec) -> Result<FaultAnswer, InvalidFault> {
         .is_some_and(|body| crate::store::document::is_json(body.as_bytes()));
     let status = match http_service(spec.service) {
         Some(service) => validate::http_status(status, service)?,
-        None => parse_status(status)?,
+        None => vocabulary::parse_status(status).map_err(error)?,
     };
     Ok(FaultAnswer {
         status,
@@ -165,47 +199,6 @@ fn answer(spec: &FaultSpec) -> Result<FaultAnswer, InvalidFault> {
 /// Returns the service if it speaks HTTP.
 fn http_service(service: Option<Service>) -> Option<Service> {
     service.filter(|service| *service != Service::KeyValue)
-}
-
-fn parse_opcode(text: &str) -> Result<Opcode, InvalidFault> {
-    let by_name = || {
-        Opcode::KNOWN
-            .iter()
-            .find(|known| is_named(known.name(), text))
-            .copied()
-    };
-    let by_number = || {
-        u8::try_from(parse_number(text)?)
-            .ok()
-            .map(Opcode::from_code)
-    };
-    by_number()
-        .or_else(by_name)
-        .ok_or_else(|| error(format!("{text:?} is not an opcode")))
-}
-
-fn parse_status(text: &str) -> Result<u16, InvalidFault> {
-    let by_name = || {
-        Status::KNOWN
-            .iter()
-            .find(|known| is_named(known.name(), text))
-    };
-    parse_number(text)
-        .and_then(|number| u16::try_from(number).ok())
-        .or_else(|| by_name().map(|status| status.code()))
-        .ok_or_else(|| error(format!("{text:?} is not a status")))
-}
-
-fn is_named(name: Option<&str>, text: &str) -> bool {
-    let text = text.replace('-', "_");
-    name.is_some_and(|name| name.eq_ignore_ascii_case(&text))
-}
-
-fn parse_number(text: &str) -> Option<u32> {
-    match text.strip_prefix("0x") {
-        Some(hex) => u32::from_str_radix(hex, 16).ok(),
-        None => text.parse().ok(),
-    }
 }
 
 pub(super) fn error(text: impl Into<String>) -> InvalidFault {
@@ -270,16 +263,32 @@ mod tests {
     fn an_invalid_fault_is_rejected_with_an_explanation() {
         for (json, sentence) in [
             ("{}", "a fault needs an effect"),
-            (r#"{"effect":"explode"}"#, "\"explode\" is not an effect"),
+            (
+                r#"{"effect":"cut-after-appling"}"#,
+                "\"cut-after-appling\" is not an effect; did you mean cut-after-applying?",
+            ),
+            (
+                r#"{"effect":"hold","node":"one"}"#,
+                "node is \"one\", and takes a number",
+            ),
+            (
+                r#"{"effect":"answer","status":[503],"service":"query"}"#,
+                "status is [503], and takes text or a number: for kv a name (`ETMPFAIL`) or a \
+                 number (`0x86`), for other services an HTTP status (`503`)",
+            ),
+            (
+                r#"{"effect":"hold","sevrice":"kv"}"#,
+                "\"sevrice\" is not a field of a fault; did you mean service?",
+            ),
             (r#"{"effect":"delay"}"#, "delay needs delay_ms"),
             (r#"{"effect":"answer"}"#, "answer needs a status"),
             (
                 r#"{"effect":"answer","status":"x"}"#,
-                "\"x\" is not a status",
+                "\"x\" is not a status: give a name such as KEY_ENOENT, or a number",
             ),
             (
-                r#"{"effect":"hold","opcode":"FROB"}"#,
-                "\"FROB\" is not an opcode",
+                r#"{"effect":"hold","opcode":"FROBNICATE"}"#,
+                "\"FROBNICATE\" is not an opcode: give a name such as SET, or a number",
             ),
             (r#"{"effect":"hold","node":128}"#, "there is no node 128"),
             (
@@ -302,10 +311,8 @@ mod tests {
         ] {
             assert_eq!(parse(json).unwrap_err(), sentence, "{json}");
         }
-        assert!(
-            parse(r#"{"effect":"hold","sevrice":"kv"}"#)
-                .unwrap_err()
-                .contains("sevrice")
-        );
+        let numbered = r#"{"effect":"answer","status":503,"service":"query"}"#;
+        let written = r#"{"effect":"answer","status":"503","service":"query"}"#;
+        assert_eq!(parse(numbered), parse(written));
     }
 }

@@ -87,8 +87,33 @@ impl HttpRequest {
         } else {
             &self.body
         };
-        serde_json::from_slice(body).map_err(|error| format!("the body is invalid: {error}"))
+        let invalid = |error| format!("the body is invalid: {error}");
+        let value: Value = serde_json::from_slice(body).map_err(invalid)?;
+        T::deserialize(&value).map_err(|error| match wrong_field::<T>(&value, &error) {
+            Some(name) => format!("the field {name:?} of the body is invalid: {error}"),
+            None => invalid(error),
+        })
     }
+}
+
+/// Returns the member of a body that an error is about, unless the error names it: without it, there
+/// is another error or none.
+fn wrong_field<T: serde::de::DeserializeOwned>(
+    body: &Value,
+    error: &serde_json::Error,
+) -> Option<String> {
+    let text = error.to_string();
+    if text.contains("field `") {
+        return None;
+    }
+    let members = body.as_object()?;
+    let wrong = members.keys().find(|name| {
+        let mut rest = members.clone();
+        rest.remove(*name);
+        let other = T::deserialize(Value::Object(rest)).err();
+        other.is_none_or(|other| other.to_string() != text)
+    });
+    wrong.cloned()
 }
 
 /// The name and password of basic authentication.

@@ -48,6 +48,33 @@ async fn http(address: &str, method: &str, path: &str, headers: &str, body: &str
 }
 
 #[tokio::test]
+async fn errors_name_the_field_and_help_lists_every_effect() {
+    let cluster = controlled().await;
+    for (path, body, text) in [
+        ("/clock", r#"{"advance_ms":-5}"#, "the field \"advance_ms\""),
+        (
+            "/topology/rebalance",
+            r#"{"pause_ms":"long"}"#,
+            "the field \"pause_ms\"",
+        ),
+        (
+            "/faults",
+            r#"{"effect":"hold","opcode":"INSRT"}"#,
+            "did you mean INSERT?",
+        ),
+    ] {
+        let (status, refused) = call(&cluster, "POST", path, body).await;
+        assert_eq!(status, 400, "{path}");
+        let error = refused["error"].as_str().unwrap();
+        assert!(error.contains(text), "{error}");
+    }
+    let (_, help) = call(&cluster, "GET", "/", "").await;
+    for name in ["key_prefix", "delay_ms", "cut-after-applying", "mute"] {
+        assert!(help.as_str().unwrap().contains(name), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn faults_are_added_seen_and_removed() {
     let cluster = controlled().await;
     let spec =

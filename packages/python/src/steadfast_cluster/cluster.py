@@ -1,11 +1,15 @@
 """A cluster as a child process, and its control endpoint."""
 
+import collections
 import json
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 import tempfile
+import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -24,11 +28,17 @@ class Cluster:
     def __init__(self, **options):
         with tempfile.TemporaryDirectory() as folder:
             line = [find_binary(), "cluster", "--json", *to_arguments(options, folder)]
-            self._process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+            self._process = subprocess.Popen(
+                line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+            self._said = collections.deque(maxlen=100)
+            listener = threading.Thread(target=self._listen, daemon=True)
+            listener.start()
             first = self._process.stdout.readline()
         if not first:
-            status = self._process.wait()
-            raise ControlError(f"the cluster did not start: status {status}, see its message")
+            listener.join()
+            self._process.wait()
+            raise ControlError(f"the cluster did not start: {message_of(self._said)}")
         #: All that the cluster printed at its start.
         self.facts = json.loads(first)
         self.connection_string = self.facts["connect"]
@@ -56,6 +66,12 @@ class Cluster:
             self._process.wait()
         self._process.stdout.close()
 
+    def _listen(self):
+        """Passes on what the program says, and keeps the end of it for an exception."""
+        for line in self._process.stderr:
+            self._said.append(line)
+            sys.stderr.write(line)
+
     def fault(self, effect, **condition):
         """Injects a fault until the end of a `with` block.
 
@@ -79,15 +95,36 @@ class Cluster:
 
     def rebalance_in(self, **pace):
         """Adds a node and returns its number. `wait=False` returns while documents move."""
-        return self.call("POST", "/topology/rebalance-in", pace)["node"]
+        return self._move("rebalance-in", pace)["node"]
 
     def rebalance_out(self, node, **pace):
         """Moves all documents off a node and removes it."""
-        self.call("POST", "/topology/rebalance-out", {"node": node, **pace})
+        self._move("rebalance-out", pace, node=node)
 
     def rebalance(self, **pace):
         """Spreads documents evenly over the nodes as they are."""
-        self.call("POST", "/topology/rebalance", pace)
+        self._move("rebalance", pace)
+
+    def _move(self, change, pace, **of):
+        """Starts a rebalance, and waits as long as documents move."""
+        started = self.call("POST", f"/topology/{change}", {**of, **pace, "wait": False})
+        patience = 60 + pace.get("pause_ms", 0) / 1000
+        moved, since = None, time.monotonic()
+        while pace.get("wait", True):
+            last = self.call("GET", "/topology/rebalance")
+            if last["id"] != started["rebalance"] or last["state"] == "done":
+                break
+            if last["state"] == "cancelled":
+                raise ControlError("the rebalance was cancelled: another one continues from there")
+            if last["moved"] != moved:
+                moved, since = last["moved"], time.monotonic()
+            if time.monotonic() - since > patience:
+                raise ControlError(
+                    f"the rebalance goes on, but nothing has moved for {patience:.0f} s: {moved} of"
+                    f" {last['total']} vbuckets; `wait=False` does not wait for it"
+                )
+            time.sleep(0.01)
+        return started
 
     def is_rebalancing(self):
         """Whether documents are moving."""
@@ -165,6 +202,15 @@ class Fault:
             _ = self.fired
             self._cluster.call("DELETE", f"/faults/{self._last['id']}")
             self._removed = True
+
+
+def message_of(lines):
+    """What the program says about its failure: JSON on one line, with `--json`."""
+    last = lines[-1].strip() if lines else "it printed nothing"
+    try:
+        return json.loads(last)["message"]
+    except (ValueError, KeyError, TypeError):
+        return last
 
 
 def find_binary():

@@ -9,7 +9,7 @@ use steadfast_wire::error_map::ErrorMap;
 
 use super::operation::{ExplainedOperation, Protocol};
 use crate::exit::{refuse, usage};
-use crate::suggest;
+use steadfast_cluster::suggest;
 
 /// The flags that describe how the attempt ended.
 #[derive(Args)]

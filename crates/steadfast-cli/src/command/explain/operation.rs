@@ -8,7 +8,7 @@ use steadfast_couchbase::explain::HttpService;
 use steadfast_couchbase::{ClusterOptions, KvOperation};
 
 use crate::exit::refuse;
-use crate::suggest;
+use steadfast_cluster::suggest;
 
 /// A service by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

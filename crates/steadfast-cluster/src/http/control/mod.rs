@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{HttpRequest, HttpResponse, UnreadResponses};
 use crate::cluster::{ClusterError, TestCluster, WeakCluster};
+use crate::fault::vocabulary;
 use guard::Guard;
 
 /// The largest body that is read.
@@ -181,7 +182,10 @@ impl Control {
     async fn route(&self, request: &HttpRequest, cluster: &TestCluster) -> Routed {
         let segments = request.segments();
         match (request.method.as_str(), segments.as_slice()) {
-            ("GET", []) => Ok(HttpResponse::text(200, HELP)),
+            ("GET", []) => Ok(HttpResponse::text(
+                200,
+                &(HELP.to_owned() + &vocabulary::help()),
+            )),
             ("GET", ["status"]) => Ok(status::status(cluster)),
             ("GET", ["ca"]) => status::ca(cluster),
             ("GET", ["journal"]) => status::journal(request, cluster),

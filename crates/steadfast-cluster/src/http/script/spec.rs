@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyper::header::{HeaderName, HeaderValue};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::Script;
 use crate::Service;
+use crate::fault::text_or_number;
 use crate::topology::NodeId;
 
 /// A script as JSON spells it.
@@ -42,7 +43,11 @@ pub struct ScriptSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
     /// The HTTP status, 200 if it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "status"
+    )]
     pub status: Option<u16>,
     /// Headers by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -123,6 +128,17 @@ impl TryFrom<ScriptSpec> for Script {
     }
 }
 
+/// Reads a status, also as text, as a fault has it.
+fn status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    let text = text_or_number(deserializer)?;
+    let number = |text: String| {
+        let invalid = || format!("status is {text:?}, and takes an HTTP status such as 503");
+        text.parse()
+            .map_err(|_| serde::de::Error::custom(invalid()))
+    };
+    text.map(number).transpose()
+}
+
 fn error(text: impl Into<String>) -> ScriptSpecError {
     ScriptSpecError(text.into())
 }
@@ -141,6 +157,10 @@ mod tests {
     fn every_kind_of_answer_has_a_json_form() {
         for (json, wanted) in [
             (r#"{"service":"query"}"#, "any query request: answer 200"),
+            (
+                r#"{"service":"query","status":"503"}"#,
+                "any query request: answer 503",
+            ),
             (
                 r#"{"service":"query","node":1,"skip":2,"times":3,"status":503,"body":"x"}"#,
                 "any query request on node 1, after the first 2, 3 times: answer 503",
@@ -166,6 +186,10 @@ mod tests {
             (
                 r#"{"service":"query","status":100}"#,
                 "100 is not the status",
+            ),
+            (
+                r#"{"service":"query","status":"busy"}"#,
+                "status is \"busy\", and takes an HTTP status",
             ),
             (r#"{"service":"query","body":1,"rows":[]}"#, "not both"),
             (r#"{"service":"query","error":1,"cut":true}"#, "not both"),

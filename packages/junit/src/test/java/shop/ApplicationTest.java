@@ -2,9 +2,11 @@ package shop;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static shop.Shop.placeOrder;
 import static shop.Shop.statusOf;
 
+import com.couchbase.client.core.error.CouchbaseException;
 import com.couchbase.client.java.Cluster;
 import com.couchbase.client.java.Collection;
 import com.couchbase.client.java.json.JsonObject;
@@ -88,6 +90,14 @@ class ApplicationTest {
       assertEquals(2, busy.fired());
     }
     assertEquals(1, cluster.writes("o:2"));
+  }
+
+  @Test
+  void anOrderThatCannotBeStoredIsReported() {
+    try (Fault lost = cluster.fault("cut-before-applying", Map.of("opcode", "ADD", "key", "o:4"))) {
+      assertThrows(CouchbaseException.class, () -> placeOrder(orders, "o:4", ORDER));
+    }
+    assertEquals(0, cluster.writes("o:4"));
   }
 
   @Test

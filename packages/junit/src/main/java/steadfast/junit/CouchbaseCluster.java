@@ -133,17 +133,17 @@ public final class CouchbaseCluster
 
   /** Adds a node at a pace: {@code wait}, {@code vbuckets_per_step}, {@code pause_ms}. */
   public int rebalanceIn(Map<String, ?> pace) {
-    return running.call("POST", "/topology/rebalance-in", JsonObject.from(pace)).getInt("node");
+    return running.move("rebalance-in", JsonObject.from(pace)).getInt("node");
   }
 
   /** Moves all documents off a node and removes it. */
   public void rebalanceOut(int node) {
-    change("rebalance-out", node);
+    running.move("rebalance-out", JsonObject.create().put("node", node));
   }
 
   /** Spreads documents evenly over the nodes as they are. */
   public void rebalance() {
-    running.call("POST", "/topology/rebalance", JsonObject.create());
+    running.move("rebalance", JsonObject.create());
   }
 
   /** Returns whether documents are moving. */

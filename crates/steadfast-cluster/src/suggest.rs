@@ -2,11 +2,7 @@
 
 /// Returns the message about an unknown name: with the nearest known name, or with all of
 /// them if there is none. `kind` is a noun with its article.
-pub(crate) fn unknown<'a>(
-    typed: &str,
-    kind: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> String {
+pub fn unknown<'a>(typed: &str, kind: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match nearest(typed, &known) {
         Some(name) => format!("{typed:?} is not {kind}; did you mean {name}?"),
@@ -15,7 +11,7 @@ pub(crate) fn unknown<'a>(
 }
 
 /// Returns the known name that is most like the typed one, if any is.
-pub(crate) fn nearest<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.replace('-', "_").to_ascii_lowercase();
     let typed = plain(typed);
     let distance = |name: &str| strsim::damerau_levenshtein(&typed, &plain(name));
