@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::io::AsyncReadExt;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -122,6 +122,18 @@ impl CommandTemplate {
         kill_marked(&self.mark)
     }
 
+    /// Makes a command from the words as they are.
+    pub(crate) fn bare(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command
+            .args(&self.words[1..])
+            .env(MARK, &self.mark)
+            .kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        command
+    }
+
     fn command(&self, assignment: &Assignment) -> Command {
         let filled = |word: &OsString| -> OsString {
             let Some(text) = word.to_str() else {
@@ -155,7 +167,7 @@ impl CommandTemplate {
 }
 
 /// A command that runs. Dropping it kills its group.
-struct RunningCommand {
+pub(crate) struct RunningCommand {
     child: Child,
     stderr: JoinHandle<Vec<u8>>,
     #[cfg(unix)]
@@ -163,7 +175,7 @@ struct RunningCommand {
 }
 
 impl RunningCommand {
-    fn start(mut command: Command) -> io::Result<Self> {
+    pub(crate) fn start(mut command: Command) -> io::Result<Self> {
         let mut child = command.spawn()?;
         let stderr = child.stderr.take();
         Ok(Self {
@@ -185,6 +197,11 @@ impl RunningCommand {
                 .and_then(|id| rustix::process::Pid::from_raw(i32::try_from(id).ok()?)),
             child,
         })
+    }
+
+    /// Takes the input and the output, if they are pipes.
+    pub(crate) fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        Some((self.child.stdin.take()?, self.child.stdout.take()?))
     }
 
     /// Waits for the end of the command, and leaves it to be reaped.
@@ -211,7 +228,7 @@ impl RunningCommand {
     /// Kills the group, and returns whether it had other processes than the command. Its number
     /// is still its own, because nobody has waited for the command.
     #[cfg(unix)]
-    fn kill_group(&mut self, _: bool) -> bool {
+    pub(crate) fn kill_group(&mut self, _: bool) -> bool {
         use rustix::process::{Signal, kill_process_group};
         let Some(group) = self.group.take() else {
             return false;
@@ -223,7 +240,7 @@ impl RunningCommand {
     }
 
     #[cfg(not(unix))]
-    fn kill_group(&mut self, stopped: bool) -> bool {
+    pub(crate) fn kill_group(&mut self, stopped: bool) -> bool {
         if stopped {
             // It may have ended meanwhile.
             let _ = self.child.start_kill();
@@ -232,7 +249,7 @@ impl RunningCommand {
     }
 
     /// Returns the end of the error output. A process that has left the group may hold it open.
-    async fn stderr(&mut self) -> String {
+    pub(crate) async fn stderr(&mut self) -> String {
         let read = timeout(Duration::from_millis(200), &mut self.stderr).await;
         self.stderr.abort();
         let bytes = read.ok().and_then(Result::ok).unwrap_or_default();

@@ -19,6 +19,7 @@
 
 pub mod cases;
 mod command;
+pub mod couchbase;
 mod expect;
 mod journal;
 mod judge;

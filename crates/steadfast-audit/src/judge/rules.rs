@@ -56,7 +56,9 @@ fn may_follow(case: &AuditCase, first: &HttpArrival, again: &HttpArrival) -> boo
 
 /// Retries without bound, backoff or jitter, while everything fails.
 pub(super) fn storm(case: &AuditCase, run: &CaseRun) -> Option<String> {
-    if !matches!(case.times, Times::Always | Times::Fleet) {
+    // A client that follows a redirect comes back at once, and may.
+    let redirects = matches!(case.fault.action, Action::Redirect(_));
+    if redirects || !matches!(case.times, Times::Always | Times::Fleet) {
         return None;
     }
     let busiest = run.by_command().max_by_key(Vec::len)?;

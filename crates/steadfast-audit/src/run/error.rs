@@ -58,6 +58,17 @@ pub enum AuditError {
         /// The parts of names.
         only: String,
     },
+    /// A driver of an SDK failed.
+    #[error("the driver {problem}{output}")]
+    Driver {
+        /// What it did.
+        problem: String,
+        /// What it printed.
+        output: String,
+    },
+    /// The cluster cannot run here.
+    #[error("cannot run the cluster: {0}")]
+    Cluster(#[source] steadfast_cluster::ClusterError),
     /// The server cannot run here.
     #[error("cannot start a server on loopback: {0}")]
     Server(#[source] io::Error),

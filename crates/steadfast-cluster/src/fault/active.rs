@@ -165,6 +165,11 @@ impl Rule for ActiveFault {
 pub struct FaultGuard(RuleGuard<ActiveFault>);
 
 impl FaultGuard {
+    /// Returns the number of requests that met the condition, before count and probability.
+    pub fn seen(&self) -> u64 {
+        self.0.status().map_or(0, |status| status.seen)
+    }
+
     /// Returns the number of requests that the rule has hit.
     pub fn fired(&self) -> u64 {
         self.0.status().map_or(0, |status| status.fired)

@@ -2,18 +2,17 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use steadfast_audit::{
-    AuditError, AuditProgress, AuditReport, AuditSettings, DemandResult, SafetyDemand, audit_http,
-};
+use steadfast_audit::{AuditReport, AuditSettings, DemandResult, SafetyDemand, audit_http};
 
+use super::{explain, show_progress};
 use crate::duration;
-use crate::exit::{interrupted, not_run, uncovered, unmet, usage};
+use crate::exit::{interrupted, uncovered, unmet, usage};
 use crate::output::line;
 use crate::signals::StopSignals;
 
@@ -135,36 +134,6 @@ fn check(demand: SafetyDemand, report: &AuditReport) -> anyhow::Result<()> {
             "the client cannot be called {demand}: {doubt}"
         ))),
     }
-}
-
-fn explain(error: AuditError) -> anyhow::Error {
-    match error {
-        AuditError::CannotStart { .. } => not_run(error),
-        AuditError::NoCase { .. } => usage(error),
-        other => other.into(),
-    }
-}
-
-/// Draws a bar on a terminal.
-fn show_progress(progress: AuditProgress) {
-    let mut out = std::io::stderr();
-    if !out.is_terminal() {
-        return;
-    }
-    let AuditProgress { done, total } = progress;
-    let filled = done * 30 / total.max(1);
-    // A terminal that is gone shows nothing.
-    let _ = match done == total {
-        true => write!(out, "\r{:60}\r", ""),
-        false => write!(
-            out,
-            "\r{:█<filled$}{:░<rest$} {done} of {total} cases",
-            "",
-            "",
-            rest = 30 - filled
-        ),
-    };
-    let _ = out.flush();
 }
 
 fn method(text: &str) -> Result<String, String> {

@@ -112,6 +112,11 @@ impl Rule for ActiveScript {
 pub struct ScriptGuard(RuleGuard<ActiveScript>);
 
 impl ScriptGuard {
+    /// Returns the number of requests that match, answered or not.
+    pub fn seen(&self) -> u64 {
+        self.0.status().map_or(0, |status| status.seen)
+    }
+
     /// Returns the number of requests that the script answered.
     pub fn answered(&self) -> u64 {
         self.0.status().map_or(0, |status| status.answered)
