@@ -14,7 +14,7 @@ use steadfast_couchbase::Credentials;
 use steadfast_load::client::{Access, Client, ErrorClass, Steadfast};
 use steadfast_load::progress::{Progress, Quiet, Snapshot};
 use steadfast_load::{Embedded, LoadReport, Settings, Target, run};
-use steadfast_wire::Opcode;
+use steadfast_wire::{Opcode, Status};
 use tokio::sync::mpsc;
 
 fn settings(seconds: u64, concurrency: u16, rate: u32) -> Settings {
@@ -252,6 +252,24 @@ async fn until(condition: impl Fn() -> bool) {
     while !condition() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rights_that_are_withdrawn_in_the_middle_are_no_violation() {
+    let cluster = one_bucket(1).start().await.unwrap();
+    let withdraw = async {
+        until(|| cluster.journal().since(0).len() >= 10).await;
+        let denied = Fault::on(Opcode::Set).answer(Status::AccessError);
+        let denied = cluster.fault(denied);
+        until(|| denied.fired() >= 20).await;
+    };
+    let settings = settings(2, 8, 100);
+    let (report, ()) = tokio::join!(run_given(&cluster, &settings), withdraw);
+    let denied = &report["operations"]["errors"]["AuthenticationFailure"];
+    assert!(denied.as_u64() >= Some(20), "{denied}");
+    let accounting = &report["accounting"];
+    assert_eq!(accounting["unexplained"], 0, "{accounting}");
+    assert_eq!(accounting["holds"], true, "{accounting}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

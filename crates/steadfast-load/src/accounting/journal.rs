@@ -117,7 +117,7 @@ impl JournalAudit {
     /// Checks the histories up to a time up to which the journal was read.
     pub(crate) fn check_order(&self, read_until: u64) {
         for history in &self.state.shared {
-            history.lock().catch_up(read_until);
+            history.catch_up(read_until);
         }
     }
 
@@ -142,9 +142,7 @@ impl JournalAudit {
         {
             let now = self.state.now_micros();
             let tag = (opcode, carries);
-            self.state.shared[index]
-                .lock()
-                .applied(tag, mutation.cas, now);
+            self.state.shared[index].applied(tag, mutation.cas, now);
         }
         let (id, kind) = match found.map(|found| found.write) {
             Some(Some(write)) => write,

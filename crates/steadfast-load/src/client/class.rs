@@ -2,6 +2,8 @@
 
 use steadfast_couchbase::{Error, ErrorKind, reason};
 
+use steadfast_wire::Status;
+
 use super::{ClientError, ErrorClass};
 
 impl From<Error> for ClientError {
@@ -24,6 +26,7 @@ fn class(error: &Error) -> ErrorClass {
         ErrorKind::DocumentNotFound => ErrorClass::NotFound,
         ErrorKind::DocumentExists => ErrorClass::Exists,
         ErrorKind::CasMismatch => ErrorClass::CasMismatch,
+        ErrorKind::AuthenticationFailure if is_denied(error) => ErrorClass::Denied,
         ErrorKind::AuthenticationFailure => ErrorClass::Authentication,
         ErrorKind::AmbiguousTimeout
         | ErrorKind::UnambiguousTimeout
@@ -50,6 +53,17 @@ fn class(error: &Error) -> ErrorClass {
         _ => ErrorClass::Unexplained,
     }
 }
+
+/// Returns whether the cluster knows the user, who lacks rights: EACCESS, or the same of the query
+/// service.
+fn is_denied(error: &Error) -> bool {
+    let status = error.context().kv().and_then(|kv| kv.status);
+    let code = error.context().http().and_then(|http| http.code);
+    status == Some(Status::AccessError) || code == Some(UNAUTHORIZED)
+}
+
+/// The query service's code for a statement that the user may not run.
+const UNAUTHORIZED: u64 = 13_014;
 
 /// The query service's code for documents that it could not read.
 const BULK_GET: u64 = 12_008;

@@ -151,6 +151,9 @@ pub enum ErrorClass {
     CasMismatch,
     /// The cluster rejected the credentials.
     Authentication,
+    /// The cluster accepted the credentials, and the user lacks the rights for the operation. That
+    /// is an answer, which an administrator can cause at any time.
+    Denied,
     /// No fault explains it.
     Unexplained,
 }

@@ -1,4 +1,4 @@
-//! Operations on one document, from their beginning until they are checked.
+//! Operations on one document, from their end until they are checked.
 //!
 //! The checker needs the results of all operations that began before the moment it looks at. So
 //! operations wait here until no earlier one is under way: at most for the longest timeout.
@@ -7,34 +7,27 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use steadfast_wire::Opcode;
-
 use super::checker::{Checker, Failure};
 use super::counterexample::Counterexample;
 use super::operation::{Action, Operation, Outcome, State};
+use super::recorder::{Closed, EndedOperation, Recorded, Tag};
 
 /// The number of latest operations that are kept for a counterexample.
 const RECENT: usize = 256;
 
-/// What an entry of the journal and its operation have in common: the command, and what it
-/// carries (the id of the write, the delta or the expiry; zero if nothing).
-pub(crate) type Tag = (Opcode, u64);
+/// The number of beginnings and ends that may wait to be checked. A document with more is given up:
+/// its operations are counted, and no longer checked.
+const MAX_BEHIND: usize = 200_000;
 
-/// An operation under way.
+/// The check of one document's operations.
 #[derive(Debug)]
-pub(crate) struct Token(u64);
-
-/// The history of one document.
-#[derive(Debug)]
-pub(crate) struct History {
+pub(super) struct OrderCheck {
     has_journal: bool,
     /// How long after its end an ambiguous operation may take effect, in microseconds.
     late: u64,
     next: u64,
-    /// The beginnings of operations under way.
-    running: BTreeMap<u64, u64>,
-    /// Operations that wait for the journal, with the time of their end.
-    ended: VecDeque<(u64, Tag, Operation)>,
+    /// Operations that wait for the journal.
+    ended: VecDeque<EndedOperation>,
     /// Entries of the journal without an operation.
     entries: Vec<Entry>,
     /// The time up to which the journal was read last.
@@ -72,30 +65,19 @@ impl Entry {
     }
 }
 
-/// The result of a history.
-#[derive(Debug)]
-pub(crate) struct Closed {
-    /// The number of operations that were checked.
-    pub(crate) checked: u64,
-    /// The number of operations that could not be checked.
-    pub(crate) unchecked: u64,
-    pub(crate) violations: Vec<Counterexample>,
-}
-
 #[derive(Debug)]
 enum Event {
     Begin(Operation, u64),
     End(Operation),
 }
 
-impl History {
-    /// Creates the history of a document that does not exist.
-    pub(crate) fn new(has_journal: bool, late: u64) -> Self {
+impl OrderCheck {
+    /// Creates the check of a document that does not exist.
+    pub(super) fn new(has_journal: bool, late: u64) -> Self {
         Self {
             has_journal,
             late,
             next: 0,
-            running: BTreeMap::new(),
             ended: VecDeque::new(),
             entries: Vec::new(),
             read_until: 0,
@@ -112,30 +94,8 @@ impl History {
         }
     }
 
-    /// Begins an operation.
-    pub(crate) fn begin(&mut self, now: u64) -> Token {
-        self.next += 1;
-        self.running.insert(self.next, now);
-        Token(self.next)
-    }
-
-    /// Ends an operation. Without a journal, checks what can be checked now.
-    pub(crate) fn end(&mut self, token: &Token, tag: Tag, mut operation: Operation) {
-        self.running.remove(&token.0);
-        let ended = operation.end;
-        if operation.outcome == Outcome::Ambiguous {
-            // It may take effect later, also after other failovers.
-            operation.end = u64::MAX;
-            operation.failovers.1 = u64::MAX;
-        }
-        self.ended.push_back((ended, tag, operation));
-        if !self.has_journal && self.ended.len() >= 64 {
-            self.catch_up(ended);
-        }
-    }
-
     /// Records an entry of the journal.
-    pub(crate) fn applied(&mut self, tag: Tag, cas: u64, now: u64) {
+    pub(super) fn applied(&mut self, tag: Tag, cas: u64, now: u64) {
         self.entries.push(Entry {
             tag,
             cas,
@@ -144,28 +104,35 @@ impl History {
         });
     }
 
-    /// Checks the operations that ended before this time, up to which the journal was read.
-    pub(crate) fn catch_up(&mut self, read_until: u64) {
-        let ended = std::mem::take(&mut self.ended);
-        for (end, tag, operation) in ended {
-            if self.has_journal && end >= read_until {
-                self.ended.push_back((end, tag, operation));
+    /// Takes over what was recorded, and checks the operations that ended before this time, up to
+    /// which the journal was read: at most so many of their beginnings and ends. Returns whether
+    /// others are left.
+    pub(super) fn catch_up(&mut self, recorded: Recorded, read_until: u64, at_most: usize) -> bool {
+        let Recorded { ended, under_way } = recorded;
+        for operation in std::mem::take(&mut self.ended).into_iter().chain(ended) {
+            if self.has_journal && operation.end >= read_until {
+                self.ended.push_back(operation);
             } else {
-                self.resolve(end, tag, operation);
+                self.resolve(operation);
             }
         }
-        let waiting = self.ended.iter().map(|(_, _, operation)| operation.begin);
-        let waiting = waiting.chain(self.running.values().copied()).min();
-        let under_way = waiting.unwrap_or(u64::MAX);
+        let waiting = self.ended.iter().map(|ended| ended.operation.begin);
+        let under_way = waiting.min().unwrap_or(u64::MAX).min(under_way);
         let mut until = under_way.min(read_until);
         if self.has_journal {
             until = until.min(self.match_entries(under_way));
             self.unresolved.retain(|(late, ..)| *late >= until);
             self.read_until = read_until;
         }
+        self.is_lost |= self.events.len() > MAX_BEHIND;
+        let mut left = at_most;
         while let Some(event) = self.events.first_entry()
             && event.key().0 < until
         {
+            if left == 0 {
+                return true;
+            }
+            left -= 1;
             let (key, event) = event.remove_entry();
             self.check(key, event);
         }
@@ -173,11 +140,16 @@ impl History {
             self.unchecked += 1;
             self.forget(None);
         }
+        false
     }
 
-    /// Checks everything, and returns the result.
-    pub(crate) fn close(&mut self) -> Closed {
-        self.catch_up(u64::MAX);
+    /// Ends the check, and returns its result. Operations that wait are not checked.
+    pub(super) fn close(&mut self) -> Closed {
+        let events = std::mem::take(&mut self.events);
+        let begins = events
+            .values()
+            .filter(|event| matches!(event, Event::Begin(..)));
+        self.unchecked += begins.count() as u64;
         Closed {
             checked: self.checked,
             unchecked: self.unchecked,
@@ -186,7 +158,12 @@ impl History {
     }
 
     /// Compares an operation with the journal, and passes it on to the checker.
-    fn resolve(&mut self, end: u64, tag: Tag, operation: Operation) {
+    fn resolve(&mut self, ended: EndedOperation) {
+        let EndedOperation {
+            end,
+            tag,
+            operation,
+        } = ended;
         match operation.outcome {
             Outcome::Failed => return,
             Outcome::Done { cas, .. } if self.has_journal && is_journaled(&operation.action) => {

@@ -7,7 +7,8 @@
 //!
 //! - `operation`: what an operation does to the state of a document, and what it may return.
 //! - `checker`: the search for an order, online and with bounded memory.
-//! - `document`: collects the operations on one document, with the journal's entries.
+//! - `recorder`: records the operations on one document; workers wait for nothing else.
+//! - `document`: puts them in order of time, with the journal's entries, for the checker.
 //! - `counterexample`: the smallest part of a history that shows a violation.
 //!
 //! A CAS grows with every change of a document, so it names the place of a write in the order.
@@ -23,10 +24,11 @@ mod counterexample;
 mod digest;
 mod document;
 mod operation;
+mod recorder;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use counterexample::{Bar, Counterexample};
 pub(crate) use digest::Digest;
-pub(crate) use document::{History, Tag, Token};
 pub(crate) use operation::{Action, Body, Operation, Outcome, Seen, Value};
+pub(crate) use recorder::{History, Tag, Token};

@@ -25,7 +25,12 @@ const DROPPED: [&str; 5] = [
     "injected",
 ];
 /// The fields of which the largest counts, because the machines run at the same time.
-const LARGEST: [&str; 3] = ["duration_s", "planned_duration_s", "load_s"];
+const LARGEST: [&str; 4] = [
+    "duration_s",
+    "planned_duration_s",
+    "load_s",
+    "longest_stall_ms",
+];
 /// The lists that are put one after the other. In others, equal entries are added up.
 const JOINED: [&str; 2] = ["violations", "runs"];
 

@@ -47,6 +47,8 @@ pub struct LoadReport {
     pub(crate) operations: OperationCounts,
     pub(crate) throughput_per_s: f64,
     pub(crate) latency: Latency,
+    /// How late a timer of this process fired at most: for so long, it delayed operations itself.
+    pub(crate) longest_stall_ms: f64,
     pub(crate) read_back: ReadBack,
     pub(crate) retries: Vec<RetryCount>,
     pub(crate) refusals: Vec<RetryCount>,
@@ -131,6 +133,7 @@ impl LoadReport {
             throughput_per_s: per_second(operations.operations, load_s),
             operations,
             latency,
+            longest_stall_ms: 0.0,
             read_back: ReadBack::new(timeline, worked.saturating_sub(ended)),
             retries,
             refusals,

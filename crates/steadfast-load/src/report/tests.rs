@@ -68,6 +68,7 @@ pub(crate) fn full() -> LoadReport {
         },
         throughput_per_s: 1.0,
         latency: Latency::default(),
+        longest_stall_ms: 1.0,
         read_back: ReadBack::default(),
         retries: vec![retry],
         refusals: vec![refusal],

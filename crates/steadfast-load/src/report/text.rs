@@ -6,6 +6,9 @@ use std::fmt;
 use super::{Leftovers, LoadReport};
 use crate::measure::RetryCount;
 
+/// A stall of this process that is longer is reported.
+const STALL_MS: f64 = 250.0;
+
 /// The text that `steadfast load` prints.
 impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,6 +62,17 @@ impl fmt::Display for LoadReport {
                 format!("max {}", millis(latency.max_ms)),
             ],
         )?;
+        if self.longest_stall_ms > STALL_MS {
+            let late = millis(self.longest_stall_ms);
+            row(
+                f,
+                "stalled",
+                [format!(
+                    "this process or its machine stood still for up to {late}: \
+                     latencies and timeouts contain it"
+                )],
+            )?;
+        }
         let read_back = &self.read_back;
         row(
             f,

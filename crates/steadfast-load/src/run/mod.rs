@@ -1,6 +1,7 @@
 //! One run: start, supervise, verify.
 
 mod journal_reader;
+mod order_thread;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use journal_reader::JournalReader;
+use order_thread::OrderThread;
 pub use settings::{Settings, Target};
 
 use crate::accounting::{Violation, ViolationKind, WriteLog};
@@ -53,7 +55,7 @@ pub async fn run<C: Client>(
     progress: &mut dyn Progress,
     interrupted: impl Future<Output = ()>,
 ) -> anyhow::Result<LoadReport> {
-    let mut run = Run::start(settings, client, target);
+    let mut run = Run::start(settings, client, target)?;
     let interrupted_after = run.supervise(progress, interrupted).await?;
     progress.done();
     run.verify(interrupted_after).await
@@ -74,13 +76,15 @@ struct Run<'a, C> {
     journal: Option<JournalReader>,
     workers: JoinSet<Vec<String>>,
     injector: Option<JoinHandle<anyhow::Result<()>>>,
+    /// Checks the order of operations, without a journal.
+    order_thread: Option<OrderThread>,
     /// Keys that workers left behind.
     leftovers: Vec<String>,
 }
 
 impl<'a, C: Client> Run<'a, C> {
     /// Starts the workers, and with an embedded cluster the journal reader and the injector.
-    fn start(settings: &'a Settings, client: C, target: &'a Target) -> Self {
+    fn start(settings: &'a Settings, client: C, target: &'a Target) -> anyhow::Result<Self> {
         let embedded = target.embedded();
         let late = settings.late();
         let state = RunState::new(
@@ -99,6 +103,10 @@ impl<'a, C: Client> Run<'a, C> {
         let fault_log = Arc::new(Mutex::new(FaultLog::default()));
         let journal =
             embedded.map(|embedded| JournalReader::start(embedded, &logs, &unattributed, &state));
+        let order_thread = match &journal {
+            Some(_) => None,
+            None => Some(OrderThread::start(&state)?),
+        };
         let mut workers = JoinSet::new();
         let pace = Arc::new(Pace::new(settings.rate));
         let stats: Vec<Arc<WorkerStats>> = std::iter::repeat_with(Arc::default)
@@ -140,7 +148,7 @@ impl<'a, C: Client> Run<'a, C> {
             };
             spawn_injector(embedded, injector, settings.clone())
         });
-        Self {
+        Ok(Self {
             settings,
             target,
             state,
@@ -153,8 +161,9 @@ impl<'a, C: Client> Run<'a, C> {
             journal,
             workers,
             injector,
+            order_thread,
             leftovers: Vec::new(),
-        }
+        })
     }
 
     /// Measures the run until workers and faults have ended. Returns when it was interrupted.
@@ -253,6 +262,9 @@ impl<'a, C: Client> Run<'a, C> {
         } else {
             verify::remove_leftovers(&self.client, &self.state, self.leftovers).await
         };
+        if let Some(thread) = self.order_thread {
+            thread.stop()?;
+        }
         verify::close_histories(&self.state, &self.unattributed);
         let has_journal = self.target.embedded().is_some();
         let logs = self.logs.iter().chain([&self.unattributed]);
@@ -273,6 +285,7 @@ impl<'a, C: Client> Run<'a, C> {
             coverage: observed.coverage(&faults),
             faults,
             starts: self.pace.starts(),
+            longest_stall_ms: self.state.longest_stall().as_secs_f64() * 1000.0,
             ..LoadReport::new(
                 self.settings,
                 self.target,

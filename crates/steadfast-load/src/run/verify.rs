@@ -16,6 +16,8 @@ use crate::report::Leftovers;
 use crate::workload::keys::{Owner, all_shared, owner, pack, unpack};
 use crate::workload::{FinalRead, RunState, whole};
 
+/// How long the rest of the operations on shared documents may be checked.
+const LAST_CHECKS: Duration = Duration::from_secs(10);
 /// How many documents are read at once.
 const AT_ONCE: usize = 64;
 /// How many are removed at once: more, so that a silent node does not delay the others.
@@ -109,8 +111,9 @@ pub(super) async fn read_shared<C: Client>(client: &C, state: &RunState, log: &M
 /// operations that took too long.
 pub(super) fn close_histories(state: &RunState, log: &Mutex<WriteLog>) {
     let mut log = log.lock();
+    let deadline = Instant::now() + LAST_CHECKS;
     for (history, key) in state.shared.iter().zip(all_shared(&state.prefix)) {
-        let closed = history.lock().close();
+        let closed = history.close(deadline);
         log.ordered(closed.checked, closed.unchecked);
         for example in closed.violations {
             log.violate(Violation::without_order(example, key.clone()));

@@ -46,7 +46,7 @@ pub(crate) struct RunState {
     /// Whether the cluster has a journal.
     has_journal: bool,
     /// The histories of the documents that all workers use.
-    pub(crate) shared: [Mutex<History>; SHARED],
+    pub(crate) shared: [History; SHARED],
     /// The cluster that counts failovers, which release locks.
     cluster: Option<TestCluster>,
     /// When the next lock is tested, in microseconds of the run.
@@ -81,7 +81,7 @@ impl RunState {
             read_back,
             timeout,
             has_journal,
-            shared: std::array::from_fn(|_| Mutex::new(History::new(has_journal, late_micros))),
+            shared: std::array::from_fn(|_| History::new(has_journal, late_micros)),
             cluster: None,
             next_lock_test: AtomicU64::new(0),
             touches: AtomicU64::new(0),
@@ -150,6 +150,11 @@ impl RunState {
         }
     }
 
+    /// Returns how late a timer of this process fired at most.
+    pub(crate) fn longest_stall(&self) -> Duration {
+        Duration::from_micros(self.stalled.load(Ordering::Relaxed))
+    }
+
     /// Records how long an operation took, if it took too long.
     pub(crate) fn took(&self, kind: OpKind, took: Duration) {
         let timeout = match kind {
@@ -173,7 +178,7 @@ impl RunState {
 
     /// Returns the operations that took too long, also if the machine stalled.
     pub(crate) fn overruns(&self) -> Vec<Violation> {
-        let stalled = Duration::from_micros(self.stalled.load(Ordering::Relaxed));
+        let stalled = self.longest_stall();
         let mut overruns = std::mem::take(&mut *self.overruns.lock());
         // A stall can delay the timer of an operation and its answer.
         overruns.retain(|(over, _)| *over > MARGIN + 2 * stalled);

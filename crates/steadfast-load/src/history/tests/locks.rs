@@ -7,12 +7,12 @@ use crate::history::History;
 
 /// Returns whether a history of operations that may overlap has no violation.
 fn holds_online<const N: usize>(operations: [Operation; N]) -> bool {
-    let mut history = History::new(false, 1000);
+    let history = History::new(false, 1000);
     let tokens = operations.each_ref().map(|one| history.begin(one.begin));
     for (token, operation) in tokens.iter().zip(operations) {
         history.end(token, (Opcode::Get, 0), operation);
     }
-    history.close().violations.is_empty()
+    history.close(never()).violations.is_empty()
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_failover_releases_a_lock() {
 fn a_failover_restores_the_cas_before_a_lock() {
     let a = text("a");
     for (failovers, right) in [((0, 0), false), ((0, 1), true)] {
-        let mut history = History::new(false, 1000);
+        let history = History::new(false, 1000);
         for (begin, action, outcome) in [
             (1, Action::Upsert(a), done(1)),
             (3, Action::Lock(100), found(2, a)),
@@ -52,7 +52,7 @@ fn a_failover_restores_the_cas_before_a_lock() {
         };
         history.end(&token, (Opcode::Get, 0), read);
         assert_eq!(
-            history.close().violations.is_empty(),
+            history.close(never()).violations.is_empty(),
             right,
             "{failovers:?}"
         );
@@ -103,12 +103,12 @@ fn a_lock_is_checked_again_after_a_failover() {
         ..operation
     };
     let run = |operations: Vec<Operation>| {
-        let mut history = History::new(false, 1000);
+        let history = History::new(false, 1000);
         for operation in operations {
             let token = history.begin(operation.begin);
             history.end(&token, (Opcode::Get, 0), operation);
         }
-        history.close().violations.len()
+        history.close(never()).violations.len()
     };
     let lost = vec![
         during(1, 2, Action::Upsert(a), done(1)),
@@ -128,7 +128,7 @@ fn a_lock_is_checked_again_after_a_failover() {
 #[test]
 fn a_lock_of_a_copy_that_was_active_before_may_come_back() {
     let a = text("a");
-    let mut history = History::new(false, 1000);
+    let history = History::new(false, 1000);
     for (begin, failovers, action, outcome) in [
         (1, 0, Action::Upsert(a), done(1)),
         (3, 0, Action::Lock(1), found(2, a)),
@@ -144,7 +144,7 @@ fn a_lock_of_a_copy_that_was_active_before_may_come_back() {
         };
         history.end(&token, (Opcode::Get, 0), operation);
     }
-    assert!(history.close().violations.is_empty());
+    assert!(history.close(never()).violations.is_empty());
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn an_ambiguous_lock_is_remembered_after_it_can_no_longer_take_effect() {
     let lock = during(3, 4, Action::Lock(10), Outcome::Ambiguous);
     // No other operation uses the document until long after.
     for (cas, right) in [(1, true), (2, true), (0, false)] {
-        let mut history = History::new(false, 1000);
+        let history = History::new(false, 1000);
         for operation in [
             during(1, 2, Action::Upsert(a), done(1)),
             Operation {
@@ -168,6 +168,10 @@ fn an_ambiguous_lock_is_remembered_after_it_can_no_longer_take_effect() {
         let token = history.begin(6000);
         let read = during(6000, 6001, Action::Read, found(cas, a));
         history.end(&token, (Opcode::Get, 0), read);
-        assert_eq!(history.close().violations.is_empty(), right, "CAS {cas}");
+        assert_eq!(
+            history.close(never()).violations.is_empty(),
+            right,
+            "CAS {cas}"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! The checker agrees with known histories and with a search of all orders.
 
+mod apart;
 mod known;
 mod locks;
 mod model;
@@ -7,12 +8,21 @@ mod resolved;
 mod smallest;
 mod speed;
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use super::checker::Failure;
 use super::counterexample::check;
 use super::operation::State;
 use super::{Action, Body, Digest, Operation, Outcome, Seen, Value};
 
 const JSON: Option<u8> = Some(2);
+
+/// A moment that does not come while a test runs.
+fn never() -> Instant {
+    Instant::now() + Duration::from_secs(3600)
+}
 
 fn text(text: &str) -> Body {
     Body {

@@ -15,7 +15,7 @@ fn the_journal_resolves_ambiguous_operations() {
         (false, found(1, a), true),
         (false, Outcome::Missing, false),
     ] {
-        let mut history = History::new(true, 1000);
+        let history = History::new(true, 1000);
         let (set, delete) = ((Opcode::Set, 7), (Opcode::Delete, 0));
         let token = history.begin(1);
         history.applied(set, 1, 1);
@@ -29,22 +29,22 @@ fn the_journal_resolves_ambiguous_operations() {
         let token = history.begin(5);
         let read = during(5, 6, Action::Read, outcome.clone());
         history.end(&token, (Opcode::Get, 0), read);
-        let closed = history.close();
+        let closed = history.close(never());
         assert_eq!(closed.violations.is_empty(), right, "{applied} {outcome:?}");
     }
     // A change without an operation.
-    let mut history = History::new(true, 1000);
+    let history = History::new(true, 1000);
     history.applied((Opcode::Delete, 0), 5, 1);
-    assert_eq!(history.close().violations.len(), 1);
+    assert_eq!(history.close(never()).violations.len(), 1);
     // An acknowledged removal that the journal does not have.
-    let mut history = History::new(true, 1000);
+    let history = History::new(true, 1000);
     let token = history.begin(1);
     history.end(
         &token,
         (Opcode::Set, 7),
         during(1, 2, Action::Upsert(b), done(1)),
     );
-    assert!(!history.close().violations.is_empty());
+    assert!(!history.close(never()).violations.is_empty());
 }
 
 /// Removals carry nothing that tells them apart in the journal.
@@ -52,7 +52,7 @@ fn the_journal_resolves_ambiguous_operations() {
 fn an_entry_belongs_to_an_operation_that_began_before_it() {
     let (a, b) = (text("a"), text("b"));
     let (set, delete) = ((Opcode::Set, 7), (Opcode::Delete, 0));
-    let mut history = History::new(true, 1000);
+    let history = History::new(true, 1000);
     let token = history.begin(1);
     history.applied(set, 1, 1);
     history.end(&token, set, during(1, 2, Action::Upsert(a), done(1)));
@@ -79,13 +79,13 @@ fn an_entry_belongs_to_an_operation_that_began_before_it() {
         (Opcode::Get, 0),
         during(11, 12, Action::Read, found(3, b)),
     );
-    assert!(history.close().violations.is_empty());
+    assert!(history.close(never()).violations.is_empty());
     // An entry that is older than all removals has no explanation.
-    let mut history = History::new(true, 1000);
+    let history = History::new(true, 1000);
     history.applied(delete, 2, 4);
     let late = history.begin(8);
     history.end(&late, delete, removal(8, 9));
-    assert_eq!(history.close().violations.len(), 1);
+    assert_eq!(history.close(never()).violations.len(), 1);
 }
 
 /// Too many operations at a time make the checker forget the content, and nothing else.
@@ -93,7 +93,7 @@ fn an_entry_belongs_to_an_operation_that_began_before_it() {
 fn operations_under_way_are_followed_after_the_content_is_forgotten() {
     let (a, ax) = (text("a"), text("ax"));
     let (set, append) = ((Opcode::Set, 7), (Opcode::Append, 8));
-    let mut history = History::new(true, 1000);
+    let history = History::new(true, 1000);
     let token = history.begin(1);
     history.applied(set, 1, 1);
     history.end(&token, set, during(1, 2, Action::Upsert(a), done(1)));
@@ -111,7 +111,7 @@ fn operations_under_way_are_followed_after_the_content_is_forgotten() {
     history.end(&token, (Opcode::Get, 0), read(70, found(3, ax)));
     let appended = during(3, 100, Action::Append(Digest::of(b"x")), done(3));
     history.end(&slow, append, appended);
-    let closed = history.close();
+    let closed = history.close(never());
     assert!(closed.violations.is_empty(), "{:?}", closed.violations);
     assert!(closed.unchecked > 0);
 }

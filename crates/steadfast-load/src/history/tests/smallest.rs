@@ -7,14 +7,14 @@ use crate::history::{Counterexample, History};
 
 /// Runs operations one after the other, and returns the texts of the only violation.
 fn violation(operations: Vec<(Action, Outcome)>) -> Vec<String> {
-    let mut history = History::new(false, 1000);
+    let history = History::new(false, 1000);
     let count = operations.len() as u64;
     for (clock, (action, outcome)) in (1..).zip(operations) {
         let token = history.begin(10 * clock);
         let operation = during(10 * clock, 10 * clock + 5, action, outcome);
         history.end(&token, (Opcode::Get, 0), operation);
     }
-    let closed = history.close();
+    let closed = history.close(never());
     assert_eq!((closed.checked, closed.unchecked), (count, 0));
     let [Counterexample { operations, .. }] = &closed.violations[..] else {
         panic!("{:#?}", closed.violations)

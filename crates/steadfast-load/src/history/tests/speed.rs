@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use steadfast_wire::Opcode;
 
-use super::super::document::History;
+use super::super::recorder::History;
 use super::*;
 
 const OPERATIONS: u64 = 500_000;
@@ -64,7 +64,7 @@ fn speed(operations: Vec<Operation>, has_journal: bool) -> (f64, u64) {
     let is_write: Vec<bool> = writes.collect();
     let mut operations: Vec<_> = operations.into_iter().map(Some).collect();
     let mut tokens = BTreeMap::new();
-    let mut history = History::new(has_journal, LATE);
+    let history = History::new(has_journal, LATE);
     let (mut read, mut unread) = (0, Vec::new());
     let started = processor_time();
     for (now, what, number) in events.into_keys() {
@@ -89,7 +89,7 @@ fn speed(operations: Vec<Operation>, has_journal: bool) -> (f64, u64) {
     for (tag, cas) in unread {
         history.applied(tag, cas, u64::MAX);
     }
-    let closed = history.close();
+    let closed = history.close(never());
     let took = (processor_time() - started).as_secs_f64();
     assert!(closed.violations.is_empty(), "{:?}", closed.violations[0]);
     (OPERATIONS as f64 / took, closed.unchecked)

@@ -34,11 +34,9 @@ impl<C: Client> Worker<C> {
         let mut begun = None;
         let ended = self
             .timed(call.kind, async {
-                begun = Some({
-                    let mut history = history.lock();
-                    let now = self.state.now_micros();
-                    (history.begin(now), now, self.state.failovers(call.index))
-                });
+                let now = self.state.now_micros();
+                let failovers = self.state.failovers(call.index);
+                begun = Some((history.begin(now), now, failovers));
                 future.await
             })
             .await;
@@ -66,7 +64,7 @@ impl<C: Client> Worker<C> {
             action: call.action,
             outcome,
         };
-        history.lock().end(&token, call.tag, operation);
+        history.end(&token, call.tag, operation);
         if let Err(error) = &ended
             && !is_answer(call.kind, error)
         {
@@ -86,9 +84,8 @@ pub(crate) struct FinalRead {
 
 impl FinalRead {
     pub(crate) fn begin(state: &RunState, index: usize) -> Self {
-        let mut history = state.shared[index].lock();
         let begin = state.now_micros();
-        let token = history.begin(begin);
+        let token = state.shared[index].begin(begin);
         Self {
             index,
             token,
@@ -118,8 +115,7 @@ impl FinalRead {
             action: Action::Read,
             outcome,
         };
-        let mut history = state.shared[self.index].lock();
-        history.end(&self.token, (Opcode::Get, 0), operation);
+        state.shared[self.index].end(&self.token, (Opcode::Get, 0), operation);
     }
 }
 
@@ -169,9 +165,10 @@ fn failed(call: &SharedCall, error: &ClientError) -> Outcome {
         ErrorClass::NotFound => Outcome::Missing,
         ErrorClass::Exists => Outcome::Exists,
         ErrorClass::CasMismatch => Outcome::Mismatch,
-        ErrorClass::Explained | ErrorClass::Authentication | ErrorClass::Unexplained => {
-            Outcome::Failed
-        }
+        ErrorClass::Explained
+        | ErrorClass::Authentication
+        | ErrorClass::Denied
+        | ErrorClass::Unexplained => Outcome::Failed,
     }
 }
 
@@ -183,7 +180,7 @@ fn is_answer(kind: OpKind, error: &ClientError) -> bool {
         ErrorClass::CasMismatch => matches!(kind, OpKind::Replace | OpKind::Unlock),
         // The lock may have expired.
         ErrorClass::Unexplained => kind == OpKind::Unlock,
-        ErrorClass::Explained | ErrorClass::Authentication => false,
+        ErrorClass::Explained | ErrorClass::Authentication | ErrorClass::Denied => false,
     }
 }
 

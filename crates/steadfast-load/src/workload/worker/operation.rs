@@ -92,11 +92,13 @@ impl<C: Client> Worker<C> {
                         | ErrorClass::Exists
                         | ErrorClass::CasMismatch
                         | ErrorClass::Authentication
+                        | ErrorClass::Denied
                 );
             self.log.lock().called_ambiguous(certain);
         }
         if let Err(error) = &ended
-            && (error.class == ErrorClass::Authentication || took < INSTANT)
+            && (matches!(error.class, ErrorClass::Authentication | ErrorClass::Denied)
+                || took < INSTANT)
         {
             tokio::time::sleep(PAUSE).await;
         }
@@ -106,9 +108,16 @@ impl<C: Client> Worker<C> {
     /// Records a violation if no fault explains the error.
     pub(super) fn explain(&self, kind: OpKind, key: &str, error: &ClientError) {
         let why = match error.class {
+            // Its administrator may have withdrawn rights. No fault of a run does.
+            ErrorClass::Denied if !self.state.has_journal() => return,
             ErrorClass::Explained => return,
-            ErrorClass::Authentication if self.state.may_refuse_credentials() => return,
+            ErrorClass::Authentication | ErrorClass::Denied
+                if self.state.may_refuse_credentials() =>
+            {
+                return;
+            }
             ErrorClass::Authentication => "valid credentials were rejected",
+            ErrorClass::Denied => "the user lacks rights that no fault withdrew",
             ErrorClass::NotFound => "an existing document was not found",
             ErrorClass::Exists => "a new document existed already",
             ErrorClass::CasMismatch | ErrorClass::Unexplained => "no fault explains this error",
