@@ -1,4 +1,4 @@
-//! The 25 retry reasons of RFC 0049, and three more, one row for each.
+//! The retry reasons of RFC 0049, and those that it lacks, one row for each.
 //!
 //! A row has the reason's name, its flags, what happened, the rule that governs it
 //! and what to do about it. The statics, [`ALL`] and [`about`] are generated from
