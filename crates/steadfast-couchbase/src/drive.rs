@@ -257,9 +257,7 @@ pub(crate) fn end_wait(
 ) {
     if driver.step() == Step::Ask {
         *kind = ErrorKind::RequestCanceled;
-        let world = *driver.world();
-        let step = driver.orchestrator().handle_cancel(&world);
-        driver.take(step);
+        driver.cancel();
     } else {
         driver.wake(timer);
     }
@@ -274,7 +272,6 @@ pub(crate) fn handle_error<D: Driven>(
     driver: &mut ClientDriver<'_>,
     driven: &mut D,
 ) -> Result<bool, Error> {
-    let world = *driver.world();
     match attempt {
         AttemptError::Final(finally) => match indicated(finally, driver, driven) {
             Some(failure) => {
@@ -286,13 +283,13 @@ pub(crate) fn handle_error<D: Driven>(
                     true => Stage::Responded,
                     false => Stage::Inconclusive,
                 };
-                driver.orchestrator().handle_final_response(stage, &world);
+                driver.end_with_response(stage);
                 let error = error(finally, driver).with_report(driver.take_report());
                 Err(driven.add_context(error))
             }
         },
         AttemptError::Unsendable(kind) => {
-            driver.orchestrator().handle_unsendable(&world);
+            driver.end_unsendable();
             let error = error(kind, driver).with_report(driver.take_report());
             Err(driven.add_context(error))
         }
@@ -309,8 +306,8 @@ pub(crate) fn handle_error<D: Driven>(
         }
         AttemptError::Closed(failure) => {
             *kind = ErrorKind::RequestCanceled;
-            let step = (driver.orchestrator()).handle_cancelled_attempt(failure, &world);
-            Ok(driver.take(step))
+            driver.cancel_attempt(failure);
+            Ok(false)
         }
     }
 }

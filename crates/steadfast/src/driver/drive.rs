@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Attempt;
 use crate::call::Call;
-use crate::failure::Failure;
+use crate::failure::{Failure, Stage};
 use crate::orchestrator::{Orchestrator, Step};
 use crate::report::Report;
 use crate::request::Request;
@@ -212,23 +212,33 @@ impl<S: RetryStrategy, C: Borrow<Call>, W: Timer> Driver<S, C, W> {
         }
     }
 
+    /// Ends the request with a conclusive error response. See
+    /// [`Orchestrator::handle_final_response`].
+    pub fn end_with_response(&mut self, stage: Stage) {
+        self.request.handle_final_response(stage, &self.world);
+    }
+
+    /// Ends the request because it cannot be sent as it is. See
+    /// [`Orchestrator::handle_unsendable`].
+    pub fn end_unsendable(&mut self) {
+        self.request.handle_unsendable(&self.world);
+    }
+
+    /// Cancels the request, for example when a client is closed.
+    pub fn cancel(&mut self) {
+        let step = self.request.handle_cancel(&self.world);
+        self.take(step);
+    }
+
+    /// Cancels the request in an attempt whose stage is known.
+    pub fn cancel_attempt(&mut self, failure: Failure) {
+        let step = self.request.handle_cancelled_attempt(failure, &self.world);
+        self.take(step);
+    }
+
     /// Returns what the request waits for: an attempt, a delay, a decision, or nothing more.
     pub const fn step(&self) -> Step {
         self.step
-    }
-
-    /// Returns the request, for what a driver does not do.
-    pub const fn orchestrator(&mut self) -> &mut Orchestrator<S, C> {
-        &mut self.request
-    }
-
-    /// Continues with a step that the [`orchestrator`](Self::orchestrator) returned. Returns
-    /// whether an attempt follows at once.
-    #[inline]
-    pub fn take(&mut self, step: Step) -> bool {
-        self.step = step;
-        self.waited = false;
-        matches!(step, Step::Attempt)
     }
 
     /// Returns the request and its progress.
@@ -258,6 +268,14 @@ impl<S: RetryStrategy, C: Borrow<Call>, W: Timer> Driver<S, C, W> {
             timer.set(limit.map(|limit| self.world.sleep(limit)));
         }
         poll_timer(timer, cx)
+    }
+
+    /// Continues with a step. Returns whether an attempt follows at once.
+    #[inline]
+    fn take(&mut self, step: Step) -> bool {
+        self.step = step;
+        self.waited = false;
+        matches!(step, Step::Attempt)
     }
 
     fn poll_wait(

@@ -22,7 +22,8 @@ fn attempts(limit: u32) -> Standard {
 fn failing(limit: u32) -> Error<io::Error> {
     let call = retry(attempts(limit)).operation("ping").idempotent(true);
     let refused = || io::Error::from(io::ErrorKind::ConnectionReset);
-    call.run_blocking(|_| Err::<(), _>(refused())).unwrap_err()
+    let failed = call.run_blocking(|_| Err::<(), _>(refused()));
+    failed.expect_err("all attempts fail")
 }
 
 /// An error that hides its source, as `#[error(transparent)]` does.
