@@ -32,7 +32,7 @@ pub use crate::reason::{About, about};
 
 use crate::error::ErrorKind;
 use crate::kv::handshake::kind_of;
-use crate::kv::meaning::{Disposition, meaning};
+use crate::kv::meaning::{Disposition, meaning, proves_not_applied};
 use crate::kv::operation::KvOperation;
 use crate::reason::{COLLECTION_NOT_FOUND, SCOPE_NOT_FOUND, SOCKET_CLOSED_WHILE_IN_FLIGHT};
 use crate::strategy::RetryDirective;
@@ -73,6 +73,30 @@ pub fn answered_kv(
         (_, Some((failure, kind))) => AttemptMeaning::Failed(failure, kind),
         // The kind of the error is in the status of the failed path.
         (_, None) => AttemptMeaning::Final(ErrorKind::Couchbase),
+    }
+}
+
+/// Returns whether a key-value operation that ended with this status may have been applied, as
+/// its error says with [`Error::is_ambiguous`](crate::Error::is_ambiguous). A read never was. For
+/// a write, the statuses that prove a rejection are known one by one
+/// ([D65](steadfast::decisions#d65)), and one for which the map asks for a retry is a rejection.
+pub fn may_have_been_applied(
+    operation: KvOperation,
+    status: Status,
+    map: Option<&ErrorMap>,
+) -> bool {
+    match meaning(operation, false, status, map).disposition {
+        // The kind says so itself.
+        Disposition::Final(ErrorKind::DurabilityAmbiguous) => true,
+        Disposition::Final(_) | Disposition::FailedAtPath => {
+            !operation.is_idempotent() && !proves_not_applied(status)
+        }
+        Disposition::Done
+        | Disposition::Reroute
+        | Disposition::DropCollectionId
+        | Disposition::ObeyErrorMap
+        | Disposition::Throttled
+        | Disposition::Retry(..) => false,
     }
 }
 

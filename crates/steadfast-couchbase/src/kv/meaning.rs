@@ -150,7 +150,8 @@ fn known(operation: KvOperation, with_cas: bool, status: Status) -> Option<Meani
         }
         (Status::NotLocked, _) => is(ErrorKind::DocumentNotLocked),
         (Status::TooBig, _) => is(ErrorKind::ValueTooLarge),
-        (Status::InvalidArguments, _) => is(ErrorKind::InvalidArgument),
+        // An extended attribute, such as one whose key has more than 15 bytes.
+        (Status::InvalidArguments | Status::XattrInvalid, _) => is(ErrorKind::InvalidArgument),
         (Status::DeltaBadValue, _) => is(ErrorKind::DeltaInvalid),
         (Status::AccessError | Status::AuthError, _) => is(ErrorKind::AuthenticationFailure),
         (Status::OutOfMemory | Status::Busy, _) => is(ErrorKind::TemporaryFailure),
@@ -188,6 +189,82 @@ fn known(operation: KvOperation, with_cas: bool, status: Status) -> Option<Meani
             Some(Disposition::FailedAtPath.into())
         }
         (status, _) => subdocument(status).map(|kind| Disposition::Final(kind).into()),
+    }
+}
+
+/// Returns whether a response with this status proves that the operation was not applied
+/// (decision D65). These statuses are known one by one, from the protocol's documentation: the
+/// server rejects the request before it does anything, or a subdocument mutation as a whole.
+/// Attributes of the error map prove nothing.
+pub(crate) fn proves_not_applied(status: Status) -> bool {
+    use Status as S;
+    match status {
+        // The document, its lock or its version.
+        S::KeyNotFound | S::KeyExists | S::NotStored | S::Locked | S::NotLocked | S::CasInvalid => {
+            true
+        }
+        // The request.
+        S::TooBig
+        | S::InvalidArguments
+        | S::DeltaBadValue
+        | S::OutOfRange
+        | S::ExpiryOverflow
+        | S::LockExpiryOverflow
+        | S::UnknownFrameInfo
+        | S::UnknownCommand
+        | S::NotSupported
+        | S::XattrInvalid
+        | S::DurabilityInvalidLevel => true,
+        // The place.
+        S::NotMyVbucket | S::NoBucket | S::UnknownCollection | S::UnknownScope | S::ConfigOnly => {
+            true
+        }
+        // The user.
+        S::AuthError | S::AuthStale | S::AccessError | S::NotInitialized => true,
+        // The load, and limits.
+        S::OutOfMemory
+        | S::Busy
+        | S::TemporaryFailure
+        | S::WouldThrottle
+        | S::RateLimitedNetworkIngress
+        | S::RateLimitedNetworkEgress
+        | S::RateLimitedMaxConnections
+        | S::RateLimitedMaxCommands
+        | S::ScopeSizeLimitExceeded
+        | S::BucketSizeLimitExceeded
+        | S::BucketResidentRatioTooLow
+        | S::BucketDataSizeTooBig
+        | S::BucketDiskSpaceTooLow
+        | S::BucketPaused => true,
+        // Durable writes that did not begin.
+        S::DurabilityImpossible | S::SyncWriteInProgress | S::SyncWriteReCommitInProgress => true,
+        // A path, or an extended attribute.
+        S::SubdocPathNotFound
+        | S::SubdocPathMismatch
+        | S::SubdocPathInvalid
+        | S::SubdocPathTooBig
+        | S::SubdocPathTooDeep
+        | S::SubdocValueCannotInsert
+        | S::SubdocDocNotJson
+        | S::SubdocNumberOutOfRange
+        | S::SubdocDeltaInvalid
+        | S::SubdocPathExists
+        | S::SubdocValueTooDeep
+        | S::SubdocInvalidCombo
+        | S::SubdocMultiPathFailure
+        | S::SubdocMultiPathFailureDeleted
+        | S::SubdocXattrInvalidFlagCombo
+        | S::SubdocXattrInvalidKeyCombo
+        | S::SubdocXattrUnknownMacro
+        | S::SubdocXattrUnknownVattr
+        | S::SubdocXattrCannotModifyVattr
+        | S::SubdocInvalidXattrOrder
+        | S::SubdocXattrUnknownVattrMacro
+        | S::SubdocCanOnlyReviveDeletedDocuments
+        | S::SubdocDeletedDocumentCannotHaveValue
+        | S::SubdocFieldNotBinaryValue => true,
+        // Everything else may come after the operation, or is not known.
+        _ => false,
     }
 }
 

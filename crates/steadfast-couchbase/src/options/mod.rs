@@ -108,9 +108,11 @@ settings! {
         /// seconds. After a refused dial the next one follows within a second
         /// ([D64](steadfast::decisions#d64)).
         plain reconnect_backoff: Backoff = Backoff::reconnect();
-        /// The number of key-value connections to each node, for each bucket: 1.
+        /// The number of key-value connections to each node for operations, for each bucket,
+        /// and as many for durable writes: 1.
         plain kv_connections: u16 = 1;
-        /// The largest number of requests in flight on one connection: 65536. Further
+        /// The largest number of requests in flight on one connection: 65536, and 31 durable
+        /// writes, because servers work on 32 commands of a connection at a time. Further
         /// requests wait in order until there is room
         /// ([D45](steadfast::decisions#d45)).
         plain max_in_flight: u32 = 65_536;

@@ -29,13 +29,15 @@ pub(crate) struct Opened {
     pub(crate) config: Option<ClusterConfig>,
 }
 
-/// Connects, authenticates and opens the bucket.
+/// Connects, authenticates and opens the bucket. The connection carries at most `in_flight`
+/// operations at a time.
 ///
 /// Cancel-safe: dropping the future closes the socket.
 pub(crate) async fn dial(
     core: &Core,
     address: &Address,
     bucket: Option<&str>,
+    in_flight: usize,
 ) -> Result<Opened, Rejected> {
     let limit = core.options.connect_timeout;
     let renewals = core.renewals();
@@ -43,7 +45,7 @@ pub(crate) async fn dial(
     let dialled = dial_hedged(
         limit,
         || connect(core, address),
-        |socket| open(core, address, bucket, socket),
+        |socket| open(core, address, bucket, in_flight, socket),
     )
     .await;
     let dialled = dialled.map(|opened| {
@@ -77,6 +79,7 @@ async fn open(
     core: &Core,
     address: &Address,
     bucket: Option<&str>,
+    in_flight: usize,
     socket: TcpStream,
 ) -> Result<Opened, Rejected> {
     let local = socket.local_addr().map(|local| local.to_string());
@@ -121,7 +124,7 @@ async fn open(
         None => None,
     };
     let limits = ConnectionLimits {
-        in_flight: options.max_in_flight as usize,
+        in_flight,
         probe_timeout: options.probe_timeout,
         ..ConnectionLimits::default()
     };

@@ -1,7 +1,7 @@
 //! A node of a bucket, and its connections.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
@@ -15,8 +15,9 @@ use super::bucket::BucketEvents;
 use super::redial::{Redialer, end_of_connection};
 use super::tracking::TrackingConnection;
 use super::{Address, BucketCore, NodeId, Opened, dial};
-use crate::kv::connection::{CloseReason, Connection, Events, Task};
+use crate::kv::connection::{CONCURRENT_COMMANDS, CloseReason, Connection, Events, Task};
 use crate::kv::handshake::Rejected;
+use crate::options::ClusterOptions;
 
 /// A node of one bucket. It lives as long as configs contain its address.
 pub(crate) struct Node {
@@ -30,6 +31,10 @@ pub(crate) struct Node {
     /// not of a fleet.
     pub(crate) load_aware: Option<Arc<LoadAware>>,
     connections: Box<[ArcSwapOption<Connection>]>,
+    /// The connections for durable writes, as many as the others.
+    durable: Box<[ArcSwapOption<Connection>]>,
+    /// Whether those are kept up: from the first durable write on.
+    keeps_durable: AtomicBool,
     pub(super) tracking: TrackingConnection,
     /// The reason for having no connection, if known.
     rejected: Mutex<Option<Rejected>>,
@@ -46,7 +51,7 @@ impl Node {
     ) -> Arc<Self> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         let options = &bucket.core.options;
-        let connections = (0..options.kv_connections).map(|_| ArcSwapOption::empty());
+        let connections = || (0..options.kv_connections).map(|_| ArcSwapOption::empty());
         let label: Arc<str> = address.to_string().into();
         let load_aware = bucket.core.load_aware.as_ref();
         let load_aware = load_aware.map(|of| Arc::new(of.for_peer(label.clone())));
@@ -58,7 +63,9 @@ impl Node {
             breaker: options.circuit_breaker.as_ref().map(|options| {
                 CircuitBreaker::new(options.settings()).expect("validated when the client was made")
             }),
-            connections: connections.collect(),
+            connections: connections().collect(),
+            durable: connections().collect(),
+            keeps_durable: AtomicBool::new(false),
             tracking: TrackingConnection::default(),
             rejected: Mutex::new(None),
             retired: bucket.core.closed.child_token(),
@@ -69,7 +76,8 @@ impl Node {
             node.connections[0].store(Some(unstarted.connection.clone()));
         }
         for index in 0..node.connections.len() {
-            let keeper = keep(bucket.clone(), node.clone(), index, first.take());
+            let place = Place::of(Carries::Operations, index);
+            let keeper = keep(bucket.clone(), node.clone(), place, first.take());
             bucket.core.tasks.spawn(keeper);
         }
         node
@@ -86,6 +94,8 @@ impl Node {
             breaker: None,
             load_aware: None,
             connections: Box::new([ArcSwapOption::empty()]),
+            durable: Box::new([ArcSwapOption::empty()]),
+            keeps_durable: AtomicBool::new(false),
             tracking: TrackingConnection::default(),
             rejected: Mutex::new(None),
             retired: CancellationToken::new(),
@@ -102,6 +112,35 @@ impl Node {
                 .iter()
                 .find_map(|connection| connection.load_full())
         })
+    }
+
+    /// A connection for a durable write, if there is one. Durable writes wait for other
+    /// nodes, and a server works on a few commands of a connection at a time and reads no more
+    /// meanwhile. So they have connections of their own. The first ones, until those are up, go
+    /// over the connections of the other operations.
+    pub(crate) fn durable_connection(
+        self: &Arc<Self>,
+        bucket: &Arc<BucketCore>,
+        vbucket: u16,
+    ) -> Option<Arc<Connection>> {
+        if !self.keeps_durable.swap(true, Ordering::Relaxed) {
+            for index in 0..self.durable.len() {
+                let place = Place::of(Carries::DurableWrites, index);
+                let keeper = keep(bucket.clone(), self.clone(), place, None);
+                bucket.core.tasks.spawn(keeper);
+            }
+        }
+        let preferred = usize::from(vbucket) % self.durable.len();
+        let durable = self.durable[preferred].load_full();
+        durable.or_else(|| self.connection(vbucket))
+    }
+
+    /// Its connection at this place.
+    fn at(&self, place: Place) -> &ArcSwapOption<Connection> {
+        match place.carries {
+            Carries::Operations => &self.connections[place.index],
+            Carries::DurableWrites => &self.durable[place.index],
+        }
     }
 
     pub(crate) fn connections(&self) -> impl Iterator<Item = Arc<Connection>> + '_ {
@@ -127,22 +166,52 @@ impl Node {
     }
 }
 
+/// The operations of a connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carries {
+    Operations,
+    DurableWrites,
+}
+
+/// A place for a connection.
+#[derive(Clone, Copy)]
+struct Place {
+    carries: Carries,
+    index: usize,
+}
+
+impl Place {
+    fn of(carries: Carries, index: usize) -> Self {
+        Self { carries, index }
+    }
+
+    /// The largest number of operations in flight at this place.
+    fn in_flight(self, options: &ClusterOptions) -> usize {
+        match self.carries {
+            Carries::Operations => options.max_in_flight as usize,
+            // The server would not read more, and they would end as ambiguous. One is left for
+            // the probe.
+            Carries::DurableWrites => CONCURRENT_COMMANDS - 1,
+        }
+    }
+}
+
 /// Keeps one connection up until the node is retired.
 ///
 /// Cancel-safe: an open connection continues in its own task.
 async fn keep(
     bucket: Arc<BucketCore>,
     node: Arc<Node>,
-    index: usize,
+    place: Place,
     first: Option<UnstartedConnection>,
 ) {
     let first = Mutex::new(first);
     let mut redialer = Redialer::new(&bucket.core);
     while !node.retired.is_cancelled() {
-        let is_up = || node.connections[index].load().is_some();
+        let is_up = || node.at(place).load().is_some();
         let round = redialer.round("connect", is_up, || async {
             let unstarted = first.lock().take();
-            connect_and_run(&bucket, &node, index, unstarted).await
+            connect_and_run(&bucket, &node, place, unstarted).await
         });
         tokio::select! {
             // A round succeeds when its connection was useful.
@@ -161,15 +230,17 @@ async fn keep(
 async fn connect_and_run(
     bucket: &Arc<BucketCore>,
     node: &Arc<Node>,
-    index: usize,
+    place: Place,
     unstarted: Option<UnstartedConnection>,
 ) -> Result<(), Rejected> {
     let key = (Some(bucket.name.clone()), node.address.clone());
     let unstarted = match unstarted {
         Some(unstarted) => Ok(unstarted),
-        None => dial(&bucket.core, &node.address, Some(&bucket.name))
-            .await
-            .map(|opened| UnstartedConnection::new(opened, bucket)),
+        None => {
+            let limit = place.in_flight(&bucket.core.options);
+            let dialled = dial(&bucket.core, &node.address, Some(&bucket.name), limit).await;
+            dialled.map(|opened| UnstartedConnection::new(opened, bucket))
+        }
     };
     let UnstartedConnection {
         connection,
@@ -186,7 +257,7 @@ async fn connect_and_run(
     };
     *node.rejected.lock() = None;
     bucket.core.terminals.opened(&key);
-    let published = Published::new(&node.connections[index], connection.clone());
+    let published = Published::new(node.at(place), connection.clone());
     if let Some(config) = config {
         bucket.apply_config(config, None);
     }

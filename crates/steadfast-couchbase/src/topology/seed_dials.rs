@@ -90,13 +90,14 @@ impl SeedDials {
         let on_rejected = self.on_rejected.clone();
         let tasks = core.tasks.clone();
         tasks.track_future(async move {
+            let limit = core.options.max_in_flight as usize;
             let strategy = RedialStrategy::new(core.options.reconnect_backoff.clone());
             let dialled = steadfast::retry(&strategy)
                 .operation("connect")
                 .idempotent(true)
                 .classify(RedialStrategy::classify)
                 .run(|_| async {
-                    let dialled = dial(&core, &candidate, bucket.as_deref()).await;
+                    let dialled = dial(&core, &candidate, bucket.as_deref(), limit).await;
                     if let Err(rejected) = &dialled {
                         on_rejected(&candidate, rejected);
                         failed.notify_one();

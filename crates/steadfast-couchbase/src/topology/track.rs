@@ -194,7 +194,8 @@ async fn find_others(bucket: &Arc<BucketCore>, queries: &mut StaggeredQueries<Ar
                 .idempotent(true)
                 .classify(Rejected::failure)
                 .run(|_| async {
-                    let opened = dial(&bucket.core, &seed, Some(&bucket.name)).await;
+                    let limit = bucket.core.options.max_in_flight as usize;
+                    let opened = dial(&bucket.core, &seed, Some(&bucket.name), limit).await;
                     let opened = opened.inspect_err(|it| not_opened(&bucket, &seed, it))?;
                     open_at(&bucket, &seed, opened)
                 })

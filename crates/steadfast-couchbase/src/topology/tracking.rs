@@ -65,7 +65,8 @@ impl Node {
             return Err(rejected.clone());
         }
         let core = &bucket.core;
-        let opened = dial(core, &self.address, Some(&bucket.name)).await;
+        let limit = core.options.max_in_flight as usize;
+        let opened = dial(core, &self.address, Some(&bucket.name), limit).await;
         let opened = opened.inspect_err(|rejected| {
             let wait = match rejected.cost() {
                 DialCost::Little => AFTER_CHEAP,

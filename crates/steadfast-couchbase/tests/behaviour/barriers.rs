@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use steadfast_cluster::fault::Fault;
-use steadfast_couchbase::{ClusterOptions, Collection};
+use steadfast_couchbase::{ClusterOptions, Collection, DurabilityLevel};
 use steadfast_wire::Opcode;
 
 use crate::fixture::*;
@@ -95,5 +95,59 @@ async fn a_connection_full_of_slow_operations_is_not_cut_before_their_deadlines(
     for write in writes {
         write.await.unwrap().unwrap();
     }
+    cluster.close().await;
+}
+
+/// More durable writes than the server works on at a time wait for their replicas. Those
+/// beyond are not sent, so their timeouts are unambiguous, and no other operation waits.
+#[tokio::test]
+async fn durable_writes_that_wait_for_replicas_delay_no_other_operation() {
+    let server = server(2, 1).await;
+    let options = ClusterOptions::new().kv_durable_timeout(ms(3000));
+    let (cluster, documents) = warm_client(&server, options).await;
+    let node = server.nodes()[0];
+    let neighbour = key_on(&server, node);
+    documents.upsert(&neighbour, &1).await.unwrap();
+    // The first durable write makes the client dial a connection for the others.
+    let hellos = server.fault(Fault::on(Opcode::SelectBucket).node(node).pass());
+    let first = documents.upsert(&neighbour, &1);
+    first.durability(DurabilityLevel::Majority).await.unwrap();
+    until("it is dialled", || hellos.fired() > 0).await;
+    let durable = async || {
+        let before = server.journal().since(0).last().unwrap().connection;
+        let write = documents.upsert(&neighbour, &1);
+        write.durability(DurabilityLevel::Majority).await.unwrap();
+        server.journal().since(0).last().unwrap().connection != before
+    };
+    while !durable().await {}
+    let held = server.fault(Fault::on(Opcode::Set).node(node).hold());
+    let writes: Vec<_> = keys_on(&server, node)
+        .take(60)
+        .map(|key| {
+            let documents = documents.clone();
+            let durable = async move {
+                let write = documents.upsert(&key, &1);
+                write.durability(DurabilityLevel::Majority).await
+            };
+            tokio::spawn(durable)
+        })
+        .collect();
+    until("the server works on as many as fit", || held.fired() == 31).await;
+    let start = Instant::now();
+    let mut slowest = Duration::ZERO;
+    while start.elapsed() < ms(2000) {
+        let begun = Instant::now();
+        documents.get(&neighbour).await.unwrap();
+        slowest = slowest.max(begun.elapsed());
+        tokio::time::sleep(ms(5)).await;
+    }
+    println!("slowest read: {slowest:?}");
+    assert!(slowest < SOON, "{slowest:?}");
+    let mut ambiguous = 0;
+    for write in writes {
+        ambiguous += usize::from(write.await.unwrap().unwrap_err().is_ambiguous());
+    }
+    assert_eq!(ambiguous, 31);
+    assert_eq!(held.fired(), 31);
     cluster.close().await;
 }

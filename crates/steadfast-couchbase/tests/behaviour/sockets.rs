@@ -129,10 +129,11 @@ async fn an_operation_whose_connection_closes_uses_another() {
     let leaving = server.nodes()[2];
     let key = key_on(&server, leaving);
     // It has its connection, and waits for its collection.
-    let held = server.fault(Fault::on(Opcode::GetCollectionId).node(leaving).hold());
+    let held = server.fault(Fault::on(Opcode::GetCollectionId).hold());
     let write = spawn_upsert(&documents, &key, &1);
     until("the lookup is under way", || held.fired() == 1).await;
     server.rebalance_out(leaving).await.unwrap();
+    drop(held);
     write.await.unwrap().unwrap();
     cluster.close().await;
 }

@@ -10,8 +10,13 @@ use steadfast::strategy::RetryAction;
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::{Fault, Garble};
 use steadfast_cluster::topology::Hold;
-use steadfast_couchbase::{ClusterOptions, Collection, DurabilityLevel, Error, ErrorKind};
-use steadfast_wire::error_map::{Attributes, ErrorDefinition, ErrorMapBackoff, RetrySpec};
+use steadfast_couchbase::explain::may_have_been_applied;
+use steadfast_couchbase::{
+    ClusterOptions, Collection, DurabilityLevel, Error, ErrorKind, KvOperation,
+};
+use steadfast_wire::error_map::{
+    Attributes, ErrorDefinition, ErrorMap, ErrorMapBackoff, MapVersion, RetrySpec,
+};
 use steadfast_wire::{Opcode, Status};
 
 use crate::fixture::*;
@@ -400,4 +405,34 @@ async fn a_damaged_response_fails_its_operation_only() {
         }
         cluster.close().await;
     }
+}
+
+/// `explain` and the client say the same about every status, known and unknown.
+#[tokio::test]
+async fn an_error_is_ambiguous_if_and_only_if_explain_says_so() {
+    let (server, cluster, documents) = started(1, 0).await;
+    let map = ErrorMap::shipped(MapVersion::V2);
+    let unknown = [0x8e, 0xa9, 0xfff0].map(Status::from_code);
+    let statuses = Status::KNOWN.iter().copied().chain(unknown);
+    for status in statuses.filter(|status| !status.is_success()) {
+        for operation in [KvOperation::Upsert, KvOperation::Get] {
+            // The last response may have closed the connection.
+            documents.exists("other").timeout(LONG).await.unwrap();
+            let answered = server.fault(Fault::on(operation.opcode()).key("k").answer(status));
+            let outcome = match operation {
+                KvOperation::Get => documents.get("k").retry(FailFast::new()).await.map(drop),
+                _ => (documents.upsert("k", &1).retry(FailFast::new()).await).map(drop),
+            };
+            drop(answered);
+            // Statuses that are always retried end as timeouts.
+            let Err(error) = outcome else { continue };
+            let explained = may_have_been_applied(operation, status, Some(&map));
+            assert_eq!(
+                error.is_ambiguous(),
+                explained,
+                "{operation:?} {status}: {error:#}"
+            );
+        }
+    }
+    cluster.close().await;
 }

@@ -9,7 +9,7 @@ use steadfast::strategy::Cause;
 use steadfast::{Failure, RetryStrategy, Stage};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::explain::{
-    AttemptMeaning, about, answered_http, answered_kv, in_flight, not_sent,
+    AttemptMeaning, about, answered_http, answered_kv, in_flight, may_have_been_applied, not_sent,
 };
 use steadfast_wire::error_map::ErrorMap;
 
@@ -33,7 +33,7 @@ pub(super) struct ExplainedCase {
 
 enum CaseResult {
     Succeeded,
-    Final(ErrorKind),
+    Final { kind: ErrorKind, ambiguous: bool },
     Failed(Box<FailedCase>),
 }
 
@@ -70,7 +70,15 @@ impl ExplainedCase {
         let mut delays = None;
         let result = match meaning {
             AttemptMeaning::Done => CaseResult::Succeeded,
-            AttemptMeaning::Final(kind) => CaseResult::Final(kind),
+            AttemptMeaning::Final(kind) => {
+                let ambiguous = match (end, operation.protocol) {
+                    (AttemptEnd::Status(status), Protocol::Kv(kv)) => {
+                        may_have_been_applied(kv, *status, Some(map))
+                    }
+                    _ => kind == ErrorKind::DurabilityAmbiguous,
+                };
+                CaseResult::Final { kind, ambiguous }
+            }
             AttemptMeaning::Failed(failure, kind) => {
                 let call = operation.call();
                 let explanation = steadfast::explain(strategy, &call, &failure)?;
@@ -120,7 +128,7 @@ impl ExplainedCase {
         let operation = self.operation;
         match &self.result {
             CaseResult::Succeeded => "done".to_owned(),
-            CaseResult::Final(_) => "no retry: the response is final".to_owned(),
+            CaseResult::Final { .. } => "no retry: the response is final".to_owned(),
             CaseResult::Failed(failed) => match failed.explanation.decided() {
                 Planned::Retry { .. } => match failed.explanation.grounds() {
                     Ok(Grounds::AlwaysRetry) => "retry: this reason is always retried".to_owned(),
@@ -153,7 +161,7 @@ impl ExplainedCase {
         const STAGES: &str = "RFC 0049, Different Stage Retry Semantics; D14";
         match &self.result {
             CaseResult::Succeeded => "",
-            CaseResult::Final(_) => LIST,
+            CaseResult::Final { .. } => LIST,
             CaseResult::Failed(failed) => match failed.explanation.decided() {
                 Planned::Refused(Cause::Unsafe) => STAGES,
                 _ => about(failed.failure.reason).map_or("", |about| about.rule),
@@ -164,7 +172,7 @@ impl ExplainedCase {
     pub(super) fn would_retry(&self) -> bool {
         match &self.result {
             CaseResult::Failed(failed) => failed.explanation.would_retry(),
-            CaseResult::Succeeded | CaseResult::Final(_) => false,
+            CaseResult::Succeeded | CaseResult::Final { .. } => false,
         }
     }
 
@@ -176,7 +184,7 @@ impl ExplainedCase {
     pub(super) fn cause(&self) -> &'static str {
         match &self.result {
             CaseResult::Succeeded => "",
-            CaseResult::Final(kind) => kind.name(),
+            CaseResult::Final { kind, .. } => kind.name(),
             CaseResult::Failed(failed) => failed.failure.reason.name(),
         }
     }
@@ -194,7 +202,10 @@ impl ExplainedCase {
         });
         match &self.result {
             CaseResult::Succeeded => {}
-            CaseResult::Final(kind) => json["error"] = json!(kind.name()),
+            CaseResult::Final { kind, ambiguous } => {
+                json["error"] = json!(kind.name());
+                json["may_have_been_applied"] = json!(ambiguous);
+            }
             CaseResult::Failed(failed) => {
                 json["reason"] = json!(failed.failure.reason.name());
                 json["error"] = json!(failed.kind.name());
@@ -248,9 +259,8 @@ impl fmt::Display for ExplainedCase {
         row("decision", &styled(colour, self.decision()))?;
         match &self.result {
             CaseResult::Succeeded => {}
-            CaseResult::Final(kind) => {
-                let ambiguous = *kind == ErrorKind::DurabilityAmbiguous;
-                let applied = if ambiguous { APPLIED } else { "" };
+            CaseResult::Final { kind, ambiguous } => {
+                let applied = if *ambiguous { APPLIED } else { "" };
                 row("error", &format_args!("{} ({kind}){applied}", kind.name()))?;
             }
             CaseResult::Failed(failed) if !self.would_retry() => {

@@ -20,6 +20,7 @@ use steadfast_wire::{Feature, Frame};
 
 use super::compression::CompressedValue;
 use super::connection::{Admission, Connection, Received, SubmitError, Ticket, Turn};
+use super::meaning::proves_not_applied;
 use super::request::{DurabilityLevel, KeyPlace, KvRequest, KvResponse};
 use crate::client::Core;
 use crate::drive::{AttemptError, Driven, WakeUp};
@@ -121,7 +122,11 @@ impl<'a> KvAttempts<'a> {
             });
         };
         self.node = Some(node.id);
-        let Some(connection) = node.connection(self.vbucket) else {
+        let connection = match self.request.durability {
+            None => node.connection(self.vbucket),
+            Some(_) => node.durable_connection(bucket, self.vbucket),
+        };
+        let Some(connection) = connection else {
             return Err(self.no_connection(Some(node), "no connection to the node"));
         };
         // Asked last: a canary must not be spent on an attempt that cannot be made.
@@ -296,15 +301,10 @@ impl Driven for KvAttempts<'_> {
         own.or(request.bucket().core.options.retry_if.as_ref())
     }
 
-    /// The server may have applied an operation and then failed, or not know whether
-    /// it is durable. A status without a meaning of its own proves nothing.
-    fn proves_not_applied(&self, kind: ErrorKind) -> bool {
-        !matches!(
-            kind,
-            ErrorKind::Couchbase
-                | ErrorKind::InternalServerFailure
-                | ErrorKind::DurabilityAmbiguous
-        )
+    /// Only a status can prove it. A final error without one is the client's own, from before
+    /// anything was sent.
+    fn proves_not_applied(&self, _: ErrorKind) -> bool {
+        self.last.status.is_none_or(proves_not_applied)
     }
 
     fn finished(&mut self, finished: &Finished, success: Option<&Success>) {

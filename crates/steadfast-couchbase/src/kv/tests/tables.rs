@@ -96,6 +96,7 @@ pub(super) const KNOWN: &[(u16, &str)] = &[
     (0x02, "DocumentExists"),
     (0x03, "ValueTooLarge"),
     (0x04, "InvalidArgument"),
+    (0x87, "InvalidArgument"),
     (0x06, "DeltaInvalid"),
     (0x08, "BucketNotFound"),
     (0x0e, "DocumentNotLocked"),
