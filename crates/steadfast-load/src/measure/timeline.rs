@@ -44,7 +44,7 @@ pub(crate) struct Sample {
     pub(crate) failed: u64,
     /// Operations that read back after the load.
     pub(crate) read_back: u64,
-    /// Nothing if no operation completed, here and below.
+    /// Of operations that succeeded; nothing if none did, here and below.
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
     pub(crate) p999_ms: Option<f64>,
@@ -118,7 +118,7 @@ impl Timeline {
             &read_back
         };
         let latency = |quantile| {
-            let completed = shown.counts.operations > 0;
+            let completed = !shown.latency.is_empty();
             completed.then(|| millis(shown.latency.value_at_quantile(quantile)))
         };
         let sample = Sample {

@@ -74,7 +74,7 @@ impl WorkerStats {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends an operation. Its latency counts from its intended start. One without a start belongs
+    /// Ends an operation. The latency of one that succeeded counts from its intended start. One without a start belongs
     /// to reading back, and its latency counts from `began`.
     pub(crate) fn end(
         &self,
@@ -90,7 +90,10 @@ impl WorkerStats {
             Some(_) => &mut ended.load,
             None => &mut ended.read_back,
         };
-        phase.latency.saturating_record(micros.clamp(1, LONGEST));
+        // A failure may take no time at all, or all of its timeout.
+        if error.is_none() {
+            phase.latency.saturating_record(micros.clamp(1, LONGEST));
+        }
         phase.counts.count(kind, error);
     }
 

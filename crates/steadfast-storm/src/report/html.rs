@@ -23,8 +23,9 @@ impl Comparison {
             "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width\">\n\
              <title>steadfast storm: {name}</title>\n<style>\n{STYLE}</style>\n\
-             <h1>steadfast storm: {name}</h1>\n<pre>{head}</pre>\n",
+             <h1>steadfast storm: {name}</h1>\n{verdict}<pre>{head}</pre>\n",
             name = escaped(&self.scenario.name),
+            verdict = self.verdict(),
         );
         page += "<h2>Recovery against the size of the fleet</h2>\n\
                  <p class=\"sub\">The share of the runs that recover, and the median time from the end of the fault.</p>\n";
@@ -39,6 +40,36 @@ impl Comparison {
             page += &self.fleet(fleet);
         }
         page
+    }
+
+    /// Says in a sentence which policies recover, in every run and with every size of the fleet.
+    fn verdict(&self) -> String {
+        let row = |at: usize| self.fleets.iter().filter_map(move |fleet| fleet.get(at));
+        let policies = self.fleets.first().map_or(&[][..], Vec::as_slice);
+        let (mut always, mut not_always) = (Vec::new(), Vec::new());
+        for (at, trials) in policies.iter().enumerate() {
+            match row(at).all(|trials| trials.recovered.share >= 1.0) {
+                true => always.push(&*trials.policy),
+                false => not_always.push(&*trials.policy),
+            }
+        }
+        let list = |names: &[&str]| escaped(&names.join(", "));
+        let (class, text) = match (always.is_empty(), not_always.is_empty()) {
+            (_, true) => ("result", "✔ Every policy recovers in every run.".to_owned()),
+            (true, false) => (
+                "result bad",
+                "✘ No policy recovers in every run.".to_owned(),
+            ),
+            (false, false) => (
+                "result",
+                format!(
+                    "✔ Recover in every run: <strong>{}</strong>. ✘ Not in every run: {}.",
+                    list(&always),
+                    list(&not_always)
+                ),
+            ),
+        };
+        format!("<p class=\"{class}\">{text}</p>\n")
     }
 
     fn matrix(&self) -> String {
@@ -183,6 +214,8 @@ mod tests {
         for forbidden in ["<script", "http", "url(", "<b>"] {
             assert!(!page.contains(forbidden), "{forbidden}");
         }
+        let verdict = page.find("class=\"result").unwrap();
+        assert!(verdict < page.find("<pre>").unwrap(), "it comes first");
         assert_eq!(page.matches("<figure>").count(), 4);
         assert_eq!(page.matches("aria-label=").count(), 8);
         assert!(page.contains("prefers-color-scheme: dark"));

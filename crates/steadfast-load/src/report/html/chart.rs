@@ -7,15 +7,13 @@ use std::fmt::Write;
 
 use super::axis::{Axis, time_ticks};
 use super::escaped;
+use super::lanes::lanes;
 use crate::faults::InjectedFault;
 use crate::measure::Sample;
 
 /// The width and height of a plot, in its own units.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 100.0;
-
-/// The smallest distance of two numbers of faults, in per cent of the width.
-const NUMBER_DISTANCE: f64 = 2.0;
 
 /// The frame of all charts of a run: the time axis, the injected faults, the read-back.
 pub(super) struct Chart<'a> {
@@ -51,6 +49,13 @@ impl<'a> Chart<'a> {
             seconds,
             read_back_from: read_back_from.filter(|from| *from < seconds),
         }
+    }
+
+    /// Draws the injected faults as bars with their names.
+    pub(super) fn lanes(&self) -> String {
+        lanes(self.faults, |at| {
+            100.0 * self.x(at.unwrap_or(self.seconds)) / WIDTH
+        })
     }
 
     /// Draws a curve for each series. Where a value is missing, the curve has a gap.
@@ -128,23 +133,16 @@ impl<'a> Chart<'a> {
                 WIDTH - x
             );
         }
-        let mut last = f64::NEG_INFINITY;
-        for (number, injected) in (1..).zip(self.faults) {
-            let from = self.x(injected.from_s);
-            let until = self.x(injected.until_s.unwrap_or(self.seconds));
+        for at in self
+            .faults
+            .iter()
+            .flat_map(|fault| [Some(fault.from_s), fault.until_s])
+        {
+            let x = at.map_or(WIDTH, |at| self.x(at));
             let _ = writeln!(
                 figure,
-                "<rect class=\"band\" x=\"{from:.1}\" y=\"0\" width=\"{:.1}\" height=\"{HEIGHT}\"/>",
-                (until - from).max(1.0)
+                "<line class=\"edge\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{HEIGHT}\"/>"
             );
-            let left = 100.0 * from / WIDTH;
-            if left - last >= NUMBER_DISTANCE {
-                let _ = writeln!(
-                    labels,
-                    "<span class=\"n\" style=\"left:{left:.2}%\">{number}</span>"
-                );
-                last = left;
-            }
         }
         for (value, label) in axis.ticks() {
             let (at, up) = (y(axis, value), 100.0 * axis.height(value));
@@ -277,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_faults_that_would_overlap_are_left_out() {
+    fn edges_of_faults_are_marked_in_every_chart() {
         let samples = samples(100);
         let fault = |from_s: f64| InjectedFault {
             fault: "a fault".to_owned(),
@@ -288,12 +286,8 @@ mod tests {
         let faults = [fault(0.0), fault(0.5), fault(3.0)];
         let chart = Chart::new(&samples, &faults, Some(90.0));
         let drawn = chart.stack(CAPTION, &[]);
-        assert_eq!(drawn.matches("class=\"band\"").count(), 3);
-        assert!(
-            drawn.contains(">1</span>") && drawn.contains(">3</span>"),
-            "{drawn}"
-        );
-        assert!(!drawn.contains(">2</span>"), "{drawn}");
+        assert_eq!(drawn.matches("class=\"edge\"").count(), 6);
         assert!(drawn.contains("class=\"read-back\" x=\"900.0\""), "{drawn}");
+        assert!(chart.lanes().contains(">a fault</span>"));
     }
 }

@@ -3,6 +3,7 @@
 mod axis;
 mod bars;
 mod chart;
+mod lanes;
 mod timeline;
 
 use std::fmt::Write;

@@ -14,7 +14,7 @@ use crate::faults::InjectedFault;
 use crate::measure::Sample;
 
 /// The number of names that get a colour of their own; the others share one.
-const COLOURS: usize = 8;
+const COLOURS: usize = 5;
 
 pub(super) fn timeline(report: &LoadReport) -> String {
     let samples = &report.timeline;
@@ -25,11 +25,9 @@ pub(super) fn timeline(report: &LoadReport) -> String {
     let faults: &[InjectedFault] = if listed { &report.faults.injected } else { &[] };
     let chart = Chart::new(samples, faults, Some(report.load_s));
     let mut page = "<h2>Over time</h2>\n".to_owned();
-    if !faults.is_empty() {
-        page += "<p class=\"sub\">Numbered bands are injected faults, listed below.</p>\n";
-    }
     page += "<p class=\"sub\">The grey end is the time after the load, in which documents are read back. That is not in the throughput.</p>\n";
     page += &probe(&chart, samples);
+    page += &chart.lanes();
     page += &throughput(&chart, samples);
     page += &latency(&chart, samples);
     page += &by_name(&chart, samples, FAILURES, |sample| &sample.errors);
@@ -47,7 +45,7 @@ const THROUGHPUT: Caption = Caption {
 };
 const LATENCY: Caption = Caption {
     title: "Latency",
-    unit: "ms, log scale; a gap where nothing completed",
+    unit: "ms, log scale; of operations that succeeded; a gap where none did",
 };
 const FAILURES: Caption = Caption {
     title: "Failures by kind",
@@ -171,7 +169,7 @@ fn describe(sample: &Sample) -> String {
             millis(p99),
             millis(p999)
         ),
-        _ => write!(text, ", nothing completed"),
+        _ => write!(text, ", nothing succeeded"),
     };
     for (title, counts) in [("failures", &sample.errors), ("retries", &sample.retries)] {
         if !counts.is_empty() {
@@ -234,7 +232,7 @@ mod tests {
 
     #[test]
     fn an_interval_without_operations_has_no_latency() {
-        assert_eq!(describe(&sample(None)), "2.0 s: 0 op/s, nothing completed");
+        assert_eq!(describe(&sample(None)), "2.0 s: 0 op/s, nothing succeeded");
         let text = describe(&sample(Some(3.0)));
         assert_eq!(
             text,
@@ -260,7 +258,7 @@ mod tests {
         let drawn = by_name(&chart, &samples, RETRIES, |sample| &sample.retries);
         assert_eq!(drawn.matches("<polygon").count(), COLOURS, "{drawn}");
         assert!(
-            drawn.contains("REASON_6<") && !drawn.contains("REASON_7<"),
+            drawn.contains("REASON_3<") && !drawn.contains("REASON_4<"),
             "{drawn}"
         );
         assert!(drawn.contains(">others<"), "{drawn}");
