@@ -109,7 +109,7 @@ impl SdkCase {
             return false;
         };
         let effect = rule["effect"].as_str().unwrap_or_default();
-        effect.starts_with("cut") || matches!(effect, "hold" | "silent" | "mute")
+        effect.starts_with("cut") || matches!(effect, "garble" | "hold" | "silent" | "mute")
     }
 }
 

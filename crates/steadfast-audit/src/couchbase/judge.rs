@@ -107,28 +107,38 @@ fn difference(case: &SdkCase, run: &SdkRun) -> Option<String> {
         });
     }
     if !(least..=most).contains(&sent) {
-        return Some(format!(
-            "{}, {least} to {most} are expected",
-            attempts(sent)
-        ));
+        let expected = match least == most {
+            true if most == 1 => "1 is".to_owned(),
+            true => format!("{most} are"),
+            false => format!("{least} to {most} are"),
+        };
+        return Some(format!("{}, {expected} expected", attempts(sent)));
     }
     if let Some(applied) = expected.applied.filter(|applied| *applied != run.applied) {
         return Some(format!("applied {} times, not {applied}", run.applied));
     }
-    let gaps = run.arrivals.windows(2).map(|pair| pair[1] - pair[0]);
-    let mut gaps = gaps.zip(&expected.gaps_ms).enumerate();
-    if let Some((retry, (gap, least))) =
-        gaps.find(|(_, (gap, least))| gap.as_millis() < u128::from(**least))
-    {
+    if let Some((retry, at, least)) = early_retry(&expected.gaps_ms, &run.arrivals) {
+        let at = show(at);
         return Some(format!(
-            "retry {} came after {}, {least} ms at least are expected",
-            retry + 1,
-            show(gap)
+            "retry {retry} came {at} after the command, {least} ms at least are expected"
         ));
     }
     let limit = Duration::from_millis(case.timeout_ms) + LATENESS;
     let limit = expected.within_ms.map_or(limit, Duration::from_millis);
     (run.answer.after > limit).then(|| format!("ended after {} ({error})", show(run.answer.after)))
+}
+
+/// Finds a retry that came before its delays together. Arrivals are noted late at times, and
+/// never early, so only their distance from the command proves that one was early.
+fn early_retry(gaps_ms: &[u64], arrivals: &[Duration]) -> Option<(usize, Duration, u64)> {
+    let mut least = 0;
+    let sums = gaps_ms.iter().map(|gap| {
+        least += gap;
+        least
+    });
+    let retries = arrivals.iter().skip(1).zip(sums).enumerate();
+    let mut timed = retries.map(|(index, (at, least))| (index + 1, *at, least));
+    timed.find(|(_, at, least)| at.as_millis() < u128::from(*least))
 }
 
 fn attempts(number: u64) -> String {

@@ -19,8 +19,10 @@ use crate::run::{AuditError, AuditProgress};
 
 const BUCKET: &str = "default";
 const USER: (&str, &str) = ("auditor", "password");
-/// How long a driver may take to start and to connect, and beyond a timeout.
+/// How long a driver may take to start and to connect.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long after its timeout an operation may go on.
+const GRACE: Duration = Duration::from_secs(8);
 /// How often arrivals are counted.
 const PERIOD: Duration = Duration::from_millis(1);
 
@@ -188,7 +190,7 @@ async fn run(
     };
     let answer = {
         let mut asking =
-            std::pin::pin!(driver.ask(asked, with_timeout(fields, timeout), timeout + PATIENCE));
+            std::pin::pin!(driver.ask(asked, with_timeout(fields, timeout), timeout + GRACE));
         loop {
             tokio::select! {
                 biased;
