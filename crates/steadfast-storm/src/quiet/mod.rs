@@ -172,16 +172,16 @@ fn share(runs: u32, run: impl Fn(u64) -> f64 + Send + Sync) -> f64 {
 
 /// The columns of the table: a heading of two lines, and the number.
 const COLUMNS: [(&str, &str); 11] = [
-    ("", "error"),
-    ("first", "time"),
-    ("", "refus"),
-    ("", "throt"),
-    ("5 at", "error"),
-    ("5 %", "time"),
-    ("1000", "error"),
-    ("1 %", "time"),
-    ("2 s", "refus"),
-    ("out", "throt"),
+    ("1st:", "err"),
+    ("", "time"),
+    ("", "conn"),
+    ("", "429"),
+    ("5:", "err"),
+    ("", "time"),
+    ("1000", "err"),
+    ("", "time"),
+    ("2 s:", "conn"),
+    ("", "429"),
     ("", "slow"),
 ];
 
@@ -210,8 +210,9 @@ impl fmt::Display for QuietTable<'_> {
             writeln!(f)?;
         }
         f.write_str(
-            "\nfirst: the first failure is retried · 5 at 5 %, 1000 at 1 %: runs without a\n\
-             failed call · 2 s out: calls saved · slow: calls sent at .3 to .9 of the timeout",
+            "\n1st: the first failure is an error, a timeout, a refused connection or a 429\n\
+             5, 1000: runs of calls without a failed one, at 5 % and 1 % failing attempts\n\
+             2 s: calls that survive an outage · slow: calls sent at .3 to .9 of the timeout",
         )
     }
 }

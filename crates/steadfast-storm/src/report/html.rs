@@ -194,6 +194,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::quiet::measure;
     use crate::{Comparison, Policy, scenarios};
 
     fn comparison() -> Comparison {
@@ -226,8 +227,12 @@ mod tests {
     fn the_picture_has_a_cell_for_each_policy_and_size_and_says_it_in_words() {
         let mut comparison = comparison();
         comparison.scenario.name = "brownout".to_owned();
-        let svg = comparison.to_svg();
+        let svg = comparison.to_svg(&[]);
         assert_eq!(svg.matches("<rect").count(), 4);
-        assert!(svg.contains("immediate, 20 clients: "), "{svg}");
+        assert!(svg.contains("immediate, 20: "), "{svg}");
+        let policies = [Policy::no_retry(), Policy::immediate()];
+        let svg = comparison.to_svg(&measure(&policies, 2));
+        assert_eq!(svg.matches("<rect").count(), 8);
+        assert!(svg.contains("no-retry, error: 0 %."), "{svg}");
     }
 }

@@ -96,7 +96,7 @@ pub(crate) struct StormArgs {
     /// Write a page with tables and charts to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the picture of recovery against the size of the fleet to this file
+    /// Write the picture to this file: how one client fares, and how fleets recover
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -139,6 +139,9 @@ struct QuietArgs {
     json: bool,
 }
 
+/// The runs behind each share of a picture.
+const LONE_RUNS: u32 = 200;
+
 fn quiet(args: &QuietArgs) -> anyhow::Result<()> {
     let rows = measure(&args.policies.policies(), args.runs);
     if args.json {
@@ -169,7 +172,8 @@ fn compare(args: &StormArgs) -> anyhow::Result<()> {
         write(path, &comparison.to_html())?;
     }
     if let Some(path) = &args.svg {
-        write(path, &comparison.to_svg())?;
+        let lone = measure(&policies, LONE_RUNS);
+        write(path, &comparison.to_svg(&lone))?;
     }
     if args.json {
         line(serde_json::to_string_pretty(&comparison)?);
