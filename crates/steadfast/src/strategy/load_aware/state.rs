@@ -100,14 +100,20 @@ impl State {
     }
 
     /// Records that the token's attempt succeeded.
+    #[inline]
     pub(super) fn record_success(&self, token: &RetryToken, world: &dyn World) {
         if token.stamp() != 0 {
-            self.brake.record_success(token.stamp(), age(world.now()));
+            self.record_measured(token.stamp(), world);
         }
         match token.retries() {
             0 => self.purses.earn(),
             _ => self.give_back(token),
         }
+    }
+
+    #[cold]
+    fn record_measured(&self, stamp: u32, world: &dyn World) {
+        self.brake.record_success(stamp, age(world.now()));
     }
 
     /// Records a failed attempt, and returns the conditions of a retry.
@@ -195,6 +201,7 @@ impl State {
     }
 
     /// Returns what was paid for the token's attempt.
+    #[cold]
     pub(super) fn give_back(&self, token: &RetryToken) {
         let tokens = token.last_payment(self.id);
         if tokens != 0 {
