@@ -123,6 +123,17 @@ async fn a_wrapper_sees_every_request_begin_and_end_also_behind_others() {
 }
 
 #[tokio::test]
+async fn a_gate_that_refuses_tells_the_strategy_within() {
+    let strategy = Wrapper::new(Standard::guidance(), None);
+    let gated = (&strategy).max_attempts(1).expect("valid");
+    let call = retry(&gated).classify(Failure::clone);
+    let result = call.run(|_| ready(Err::<(), _>(unsent()))).await;
+    assert_eq!(result.unwrap_err().report().attempts(), 1);
+    assert_eq!(strategy.count(Method::Refresh), 0);
+    assert_eq!(strategy.count(Method::RecordEnd), 1);
+}
+
+#[tokio::test]
 async fn the_first_retry_is_the_first_of_the_backoff_and_counts_for_a_limit() {
     let backoff = Backoff::custom(|retries| Duration::from_millis(retries.into()));
     let strategy = BestEffort::new(backoff).max_attempts(3).expect("valid");
