@@ -95,11 +95,17 @@ fn law_1_a_write_that_may_have_been_applied_is_not_sent_again_whatever_a_strateg
         Failure::inconclusive(&OPERATION_FAILED),
         Failure::inconclusive(&LOCKED).with_safety(Safety::Yes),
     ] {
-        let mut request = begun(&reckless, Call::new("upsert"), &world);
-        let verdict = gives_up(request.handle_failure(failure, &world));
-        assert_eq!(verdict, Verdict::Failed(Certainty::Ambiguous));
-        let report = request.take_report();
-        assert_eq!(report.refusal().map(Refusal::cause), Some(Cause::Unsafe));
+        for unsent in 0..4 {
+            let mut request = begun(&reckless, Call::new("upsert"), &world);
+            for _ in 0..unsent {
+                let failure = Failure::not_sent(&OPERATION_FAILED);
+                assert!(fails(&mut request, failure, &world));
+            }
+            let verdict = gives_up(request.handle_failure(failure.clone(), &world));
+            assert_eq!(verdict, Verdict::Failed(Certainty::Ambiguous));
+            let report = request.take_report();
+            assert_eq!(report.refusal().map(Refusal::cause), Some(Cause::Unsafe));
+        }
     }
 }
 
@@ -321,18 +327,25 @@ fn a_write_that_was_answered_every_time_times_out_unambiguously() {
 #[test]
 fn law_9_a_finished_request_is_left_alone() {
     let world = VirtualWorld::new();
-    let mut request = begun(BestEffort::default(), get(), &world);
-    request.handle_success(&world);
-    for step in [
-        request.handle_failure(locked(), &world),
-        request.handle_waited(&world),
-        request.handle_deadline(&world),
-        request.begin(&world),
-    ] {
-        assert!(matches!(step, Step::LeftAlone), "{step:?}");
+    for succeeds in [true, false] {
+        let mut request = begun(BestEffort::default(), get(), &world);
+        match succeeds {
+            true => request.handle_success(&world),
+            false => assert!(!fails(&mut request, Failure::responded(&UNKNOWN), &world)),
+        }
+        for step in [
+            request.handle_failure(locked(), &world),
+            request.handle_waited(&world),
+            request.handle_deadline(&world),
+            request.begin(&world),
+        ] {
+            assert!(matches!(step, Step::LeftAlone), "{step:?}");
+        }
+        let last = request.request().history().last();
+        let reason = last.map(|last| last.failure.reason);
+        assert_eq!(reason, (!succeeds).then_some(&UNKNOWN));
+        assert_eq!(request.request().retries(), 0);
     }
-    assert_eq!(request.request().retries(), 0);
-    assert!(request.request().history().is_empty());
 }
 
 #[test]
