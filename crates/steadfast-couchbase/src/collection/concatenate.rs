@@ -5,7 +5,8 @@ use bytes::Bytes;
 use super::options::operation;
 use super::{Collection, MutationResult};
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{KvRequest, Value};
+use crate::kv::request::KvRequest;
+use crate::kv::value::Value;
 
 operation! {
     /// Appends or prepends bytes; see [`Collection::append`] and

@@ -6,7 +6,8 @@ use super::options::operation;
 use super::{Collection, Expiry, MutationResult, MutationToken};
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{KvRequest, KvResponse};
+use crate::kv::request::KvRequest;
+use crate::kv::response::KvResponse;
 
 operation! {
     /// Changes a counter; see [`Collection::increment`] and [`Collection::decrement`].

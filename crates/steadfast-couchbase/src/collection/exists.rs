@@ -11,7 +11,8 @@ use super::lookup_in::{LookupInSpec, Paths};
 use super::options::operation;
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{KvRequest, KvResponse};
+use crate::kv::request::KvRequest;
+use crate::kv::response::KvResponse;
 
 operation! {
     /// Checks whether a document exists; see [`Collection::exists`].

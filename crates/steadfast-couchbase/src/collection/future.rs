@@ -7,7 +7,8 @@ use std::task::{Context, Poll, ready};
 
 use crate::error::{Error, Result};
 use crate::kv::future::KvFuture;
-use crate::kv::request::{KvRequest, KvResponse};
+use crate::kv::request::KvRequest;
+use crate::kv::response::KvResponse;
 
 /// The future of an operation on a document, which `.await` makes of its builder.
 ///

@@ -13,7 +13,8 @@ use super::value::{Format, decode};
 use super::{Collection, OperationFuture};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{KvRequest, KvResponse};
+use crate::kv::request::KvRequest;
+use crate::kv::response::KvResponse;
 
 operation! {
     /// Reads a document; see [`Collection::get`].

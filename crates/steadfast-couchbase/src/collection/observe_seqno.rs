@@ -6,7 +6,9 @@ use super::options::operation;
 use super::{Collection, MutationToken};
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{KeyPlace, KvRequest, KvResponse, Value};
+use crate::kv::request::{KeyPlace, KvRequest};
+use crate::kv::response::KvResponse;
+use crate::kv::value::Value;
 
 operation! {
     /// Reads the state of a vbucket; see [`Collection::observe_seqno`].

@@ -11,7 +11,8 @@ use super::options::operation;
 use super::{Collection, GetResult};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{KvRequest, KvResponse};
+use crate::kv::request::KvRequest;
+use crate::kv::response::KvResponse;
 
 /// The largest number of replicas of a bucket.
 const MAX_REPLICAS: u8 = 3;

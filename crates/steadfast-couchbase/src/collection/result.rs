@@ -5,7 +5,7 @@ use std::sync::Arc;
 use steadfast_wire::extras::MutationTokenExtras;
 
 use crate::error::Result;
-use crate::kv::request::KvResponse;
+use crate::kv::response::KvResponse;
 
 /// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]

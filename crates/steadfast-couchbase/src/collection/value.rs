@@ -9,7 +9,7 @@ use steadfast_wire::Datatype;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::kv::operation::KvOperation;
-use crate::kv::request::Value;
+use crate::kv::value::Value;
 
 /// The format of a document, by its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -21,7 +21,8 @@ use tracing::Span;
 
 use super::attempt::{Begun, KvAttempts, Success};
 use super::connection::{Connection, Ticket};
-use super::request::{KvRequest, KvResponse};
+use super::request::KvRequest;
+use super::response::KvResponse;
 use crate::drive::{
     AttemptError, ClientDriver, Driven, WakeUp, end_wait, finish, give_up, handle_error,
 };

@@ -6,21 +6,19 @@
 //! the attempt decides about collections, datatypes and compression.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
 use steadfast::strategy::AnyStrategy;
 use steadfast::{Call, Driver};
 use steadfast_wire::collections::DEFAULT_NAME;
 pub use steadfast_wire::frame_info::DurabilityLevel;
-use steadfast_wire::frame_info::{Durability, DurabilityTimeout, RequestFrameInfo};
-use steadfast_wire::{
-    CollectionId, Datatype, DocumentKey, Encode, EncodeError, Feature, Frame, FrameBuilder,
-};
+use steadfast_wire::{Datatype, DocumentKey, Feature, Frame};
 
 use super::connection::Connection;
 use super::future::KvFuture;
 use super::operation::KvOperation;
+use super::response::KvResponse;
+use super::value::{Extras, Value};
 use crate::Collection;
 use crate::drive::ClientDriver;
 use crate::error::{Error, ErrorKind, OperationTarget, Result};
@@ -29,16 +27,11 @@ use crate::request_options::RequestOptions;
 use crate::topology::{BucketCore, Routes};
 use crate::world::TokioWorld;
 
-/// The share of an operation's time that the server gets for a durable write
-/// (protocol: 90 %), and the minimum.
-const DURABLE_SHARE: f64 = 0.9;
-const MIN_DURABLE: Duration = Duration::from_millis(1500);
+/// The least time of a durable write.
+pub(super) const MIN_DURABLE: Duration = Duration::from_millis(1500);
 
 /// The largest value that servers store, uncompressed.
 const MAX_VALUE: usize = 20 << 20;
-
-/// The largest response value that is decompressed: a document and its metadata.
-const MAX_RESPONSE: usize = 32 << 20;
 
 /// The longest id that fits every collection. An encoded collection id takes up
 /// to four bytes more than that of the default collection.
@@ -82,66 +75,6 @@ pub(crate) enum KeyPlace {
     KeyField,
     /// Absent: the operation does not name a document.
     Absent,
-}
-
-/// The bytes of a value. A value that was just encoded stays a `Vec`, because
-/// `Bytes` would cost an allocation.
-#[derive(Clone, Debug)]
-pub(crate) enum Value {
-    Shared(Bytes),
-    Owned(Vec<u8>),
-}
-
-impl std::ops::Deref for Value {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Shared(bytes) => bytes,
-            Self::Owned(bytes) => bytes,
-        }
-    }
-}
-
-/// The extras of a request.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Extras {
-    bytes: [u8; MAX_EXTRAS],
-    len: u8,
-}
-
-/// The longest extras are those of a counter.
-const MAX_EXTRAS: usize = 20;
-
-impl Extras {
-    /// Encodes extras with optional parts.
-    pub(crate) fn encode(extras: &impl Encode) -> Self {
-        let mut out = BytesMut::with_capacity(MAX_EXTRAS);
-        // Cannot fail: numbers always fit their fields.
-        let _ = extras.append_to(&mut out);
-        Self::from(&out[..])
-    }
-}
-
-impl From<&[u8]> for Extras {
-    fn from(extras: &[u8]) -> Self {
-        let mut bytes = [0; MAX_EXTRAS];
-        bytes[..extras.len()].copy_from_slice(extras);
-        let len = extras.len() as u8;
-        Self { bytes, len }
-    }
-}
-
-/// A response that means success.
-pub(crate) struct KvResponse<'a> {
-    pub(crate) operation: KvOperation,
-    pub(crate) bucket: &'a Arc<BucketCore>,
-    pub(crate) frame: Frame,
-    /// The vbucket that the request was sent to, and the copy.
-    pub(crate) vbucket: u16,
-    pub(crate) copy: u8,
-    /// The paths of the request; see [`KvRequest::paths`].
-    pub(crate) paths: Box<[u8]>,
 }
 
 impl<'a> KvRequest<'a> {
@@ -411,114 +344,5 @@ impl<'a> KvRequest<'a> {
         } else {
             None
         }
-    }
-
-    /// Appends the frame, as the connection accepts it. `compressed` is the
-    /// compressed value, if there is one.
-    // Inlined always: it has many arguments, and each caller knows some of them.
-    #[inline(always)]
-    pub(super) fn encode(
-        &self,
-        connection: &Connection,
-        (vbucket, collection_id): (u16, u32),
-        compressed: Option<&[u8]>,
-        deadline: Option<Instant>,
-        opaque: u32,
-        out: &mut BytesMut,
-    ) -> Result<(), EncodeError> {
-        let id = self.id.as_bytes();
-        let key = if connection.has(Feature::Collections) {
-            DocumentKey::new(CollectionId(collection_id), id)
-        } else {
-            DocumentKey::without_collection(id)
-        };
-        let mut datatype = self.datatype;
-        if !connection.has(Feature::Json) {
-            datatype -= Datatype::JSON;
-        }
-        let value = match compressed {
-            Some(compressed) if connection.has(Feature::Snappy) => {
-                datatype |= Datatype::SNAPPY;
-                compressed
-            }
-            _ => &*self.value,
-        };
-        let frame = FrameBuilder::request(self.operation.opcode())
-            .vbucket(vbucket)
-            .opaque(opaque)
-            .cas(self.cas)
-            .datatype(datatype)
-            .extras(&self.extras.bytes[..usize::from(self.extras.len)])
-            .key((self.key == KeyPlace::KeyField).then_some(key))
-            .value(value);
-        if self.durability.is_none() && !self.preserve_expiry {
-            frame.encode(out)
-        } else {
-            self.encode_framed(frame, deadline, out)
-        }
-    }
-
-    /// Appends a frame with framing extras.
-    #[inline(never)]
-    fn encode_framed(
-        &self,
-        frame: FrameBuilder<(), &[u8], Option<DocumentKey<'_>>, &[u8]>,
-        deadline: Option<Instant>,
-        out: &mut BytesMut,
-    ) -> Result<(), EncodeError> {
-        let durability = self.durability.map(|level| durable(level, deadline));
-        let preserve = RequestFrameInfo::PreserveTtl;
-        let preserve = self.preserve_expiry.then_some(preserve);
-        frame.framing((durability, preserve)).encode(out)
-    }
-}
-
-/// Asks for durability. The server gives up a little before the client does, so
-/// that its response still arrives in time.
-fn durable(level: DurabilityLevel, deadline: Option<Instant>) -> RequestFrameInfo<'static> {
-    let timeout = deadline.map(|deadline| {
-        let remaining = deadline.saturating_duration_since(crate::world::now());
-        DurabilityTimeout::nearest(remaining.mul_f64(DURABLE_SHARE).max(MIN_DURABLE))
-    });
-    RequestFrameInfo::Durability(Durability { level, timeout })
-}
-
-impl KvResponse<'_> {
-    /// Takes the value, decompressed. Unlike [`Self::value`], it does not count another
-    /// user of the buffer that connections share.
-    #[inline]
-    pub(crate) fn into_value(self) -> Result<Bytes> {
-        if self.frame.header().datatype.contains(Datatype::SNAPPY) {
-            self.value()
-        } else {
-            Ok(self.frame.into_value())
-        }
-    }
-
-    /// The value, decompressed.
-    pub(crate) fn value(&self) -> Result<Bytes> {
-        self.frame
-            .plain_value(MAX_RESPONSE)
-            .map_err(|error| self.unreadable(error))
-    }
-
-    /// An error for a response that breaks the protocol although its status says
-    /// success. If the operation is not idempotent, the error says that it was applied.
-    #[cold]
-    pub(crate) fn unreadable(&self, error: impl std::fmt::Display) -> Error {
-        let operation = self.operation;
-        // A lock and an expiry have effects too, although they write no document.
-        let (has_effects, what) = match operation.is_mutation() {
-            true => (true, "write"),
-            false => (!operation.is_idempotent(), "operation"),
-        };
-        let problem = if has_effects {
-            format!("the {what} was applied, but its response is invalid: {error}")
-        } else {
-            format!("the response is invalid: {error}")
-        };
-        Error::new(ErrorKind::DecodingFailure, operation.name())
-            .ambiguous(has_effects)
-            .because(problem)
     }
 }

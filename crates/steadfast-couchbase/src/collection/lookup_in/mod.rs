@@ -17,7 +17,9 @@ use super::options::operation;
 use super::{Collection, paths};
 use crate::error::Result;
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{Extras, KvRequest, KvResponse, Value};
+use crate::kv::request::KvRequest;
+use crate::kv::response::KvResponse;
+use crate::kv::value::{Extras, Value};
 
 operation! {
     /// Reads parts of a document; see [`Collection::lookup_in`].

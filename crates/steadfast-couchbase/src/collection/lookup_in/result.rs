@@ -8,7 +8,7 @@ use steadfast_wire::{Entries, Status};
 use super::super::value::decode;
 use crate::error::{Error, ErrorKind, KvContext, Result};
 use crate::kv::meaning::path_error;
-use crate::kv::request::KvResponse;
+use crate::kv::response::KvResponse;
 
 /// Parts of a document, by the index of their path from zero.
 #[derive(Clone, Debug)]

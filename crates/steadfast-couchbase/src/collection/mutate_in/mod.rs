@@ -15,7 +15,8 @@ use super::store::Must;
 use super::{Collection, Expiry, paths};
 use crate::error::{Error, Result};
 use crate::kv::operation::KvOperation;
-use crate::kv::request::{Extras, KvRequest, Value};
+use crate::kv::request::KvRequest;
+use crate::kv::value::{Extras, Value};
 
 const OPERATION: KvOperation = KvOperation::MutateIn;
 

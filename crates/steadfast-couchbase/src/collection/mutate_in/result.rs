@@ -9,7 +9,7 @@ use super::super::result::{MutationResult, MutationToken};
 use super::super::value::decode;
 use super::OPERATION;
 use crate::error::{Error, ErrorKind, Result};
-use crate::kv::request::KvResponse;
+use crate::kv::response::KvResponse;
 
 /// The result of changing parts of a document.
 #[derive(Clone, Debug)]

@@ -53,28 +53,31 @@
 //! still come, so operations must not become ambiguous (decisions D45, D46 and D52 in
 //! docs/decisions.md).
 
+mod close_reason;
 mod silence;
 mod slots;
 mod state;
 mod task;
+mod ticket;
 
 use std::fmt;
-use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
+pub(crate) use close_reason::CloseReason;
 use parking_lot::{Mutex, MutexGuard};
+pub(crate) use slots::Turn;
 pub(crate) use state::MAX_IN_FLIGHT;
 use state::State;
 use steadfast_os::net::TcpStream;
 use steadfast_wire::error_map::ErrorMap;
 use steadfast_wire::hello::FeatureSet;
-use steadfast_wire::{EncodeError, Feature, Frame, Opcode, Status};
+use steadfast_wire::{EncodeError, Feature, Opcode, Status};
 pub(crate) use task::{Events, Task};
+pub(crate) use ticket::{NoResponse, NoResponseCause, Received, Ticket};
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
@@ -176,33 +179,6 @@ impl fmt::Display for SubmitError {
             Self::Closed => f.write_str("the connection is closed"),
             Self::Full => f.write_str("the connection is full"),
             Self::Unencodable(error) => error.fmt(f),
-        }
-    }
-}
-
-/// Why a connection was closed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CloseReason {
-    /// The client itself is closed.
-    ByUser,
-    /// The node left, or the connection is no longer used.
-    NotNeeded,
-    /// The peer, or the network, ended it.
-    Lost(String),
-    /// Nothing arrives any more.
-    Silent,
-    /// The peer broke the protocol.
-    Invalid(String),
-    /// It still works, but a new connection replaces it.
-    Replaced(String),
-}
-
-impl CloseReason {
-    /// Returns whether the client itself closed a connection that worked.
-    pub(crate) fn is_wanted(&self) -> bool {
-        match self {
-            Self::ByUser | Self::NotNeeded => true,
-            Self::Lost(_) | Self::Silent | Self::Invalid(_) | Self::Replaced(_) => false,
         }
     }
 }
@@ -392,7 +368,7 @@ impl Connection {
 
     /// Delivers a response, as if all requests were sent.
     #[cfg(test)]
-    pub(crate) fn deliver(&self, answer: Frame) {
+    pub(crate) fn deliver(&self, answer: steadfast_wire::Frame) {
         let mut state = self.state.lock();
         state.set_handed(u64::MAX);
         let _ = state.deliver(answer);
@@ -415,140 +391,6 @@ fn wake_task(mut state: MutexGuard<'_, State>) {
     drop(state);
     if let Some(waker) = waker {
         waker.wake();
-    }
-}
-
-/// A place in the line of operations that wait for a slot.
-///
-/// Cancel-safe: dropping it leaves the line, and a granted slot goes to the next.
-pub(crate) struct Turn {
-    connection: Arc<Connection>,
-    place: u64,
-}
-
-impl Turn {
-    pub(crate) fn is_at(&self, connection: &Arc<Connection>) -> bool {
-        Arc::ptr_eq(&self.connection, connection)
-    }
-
-    /// Completes when a slot is granted, or when the connection accepts no more
-    /// operations.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut state = self.connection.state.lock();
-        state.slots.poll(self.place, cx.waker())
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let mut state = self.connection.state.lock();
-        state.slots.leave(self.place);
-        let mut wakers = Vec::new();
-        state.grant(&mut wakers);
-        drop(state);
-        wakers.into_iter().for_each(Waker::wake);
-    }
-}
-
-/// An operation that a connection has accepted. Completes with its response.
-///
-/// Cancel-safe: dropping it abandons the operation. What was not sent is never
-/// sent; otherwise the late response is dropped.
-pub(crate) struct Ticket {
-    /// Taken with the response.
-    connection: Option<Arc<Connection>>,
-    opaque: u32,
-}
-
-/// The end of an operation that a connection had accepted.
-pub(crate) struct Received {
-    pub(crate) response: Result<Frame, NoResponse>,
-    /// The arrival of the connection's newest response: this one, or a later one if the
-    /// caller was polled late. Without a response it means nothing.
-    pub(crate) at: Instant,
-    pub(crate) connection: Arc<Connection>,
-}
-
-/// An operation ended without a response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NoResponse {
-    pub(crate) cause: NoResponseCause,
-    /// Whether the server may have received the operation.
-    pub(crate) sent: bool,
-}
-
-/// Why there is no response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoResponseCause {
-    /// The client was closed.
-    ClosedByUser,
-    /// The connection was closed for another reason.
-    Closed,
-    /// The connection was closed because nothing arrived any more.
-    WentSilent,
-    /// The deadline passed. The response may still come.
-    TimedOut,
-}
-
-impl fmt::Display for NoResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.cause {
-            NoResponseCause::ClosedByUser => "the client was closed",
-            NoResponseCause::Closed => "the connection closed",
-            NoResponseCause::WentSilent => "the connection went silent",
-            NoResponseCause::TimedOut => "no response in time",
-        })
-    }
-}
-
-impl Ticket {
-    /// The ticket of an operation that this connection has accepted.
-    #[inline]
-    pub(crate) fn new(connection: Arc<Connection>, opaque: u32) -> Self {
-        let connection = Some(connection);
-        Self { connection, opaque }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn opaque(&self) -> u32 {
-        self.opaque
-    }
-
-    /// Completes with the response. Must not be called again then.
-    #[inline(always)]
-    pub(crate) fn poll_response(&mut self, cx: &mut Context<'_>) -> Poll<Received> {
-        let connection = self.connection.as_ref();
-        let connection = connection.expect("it is not polled after its response");
-        let mut state = connection.state.lock();
-        let Some(response) = state.fetch(self.opaque, cx.waker()) else {
-            return Poll::Pending;
-        };
-        let at = state.received_at;
-        connection.free_slot(state, response.is_err());
-        let connection = self.connection.take();
-        let connection = connection.expect("it was there a moment ago");
-        Poll::Ready(Received {
-            response,
-            at,
-            connection,
-        })
-    }
-}
-
-impl Future for Ticket {
-    type Output = Result<Frame, NoResponse>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_response(cx).map(|received| received.response)
-    }
-}
-
-impl Drop for Ticket {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            connection.abandon(self.opaque);
-        }
     }
 }
 

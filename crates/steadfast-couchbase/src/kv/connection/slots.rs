@@ -6,7 +6,10 @@
 //! each free slot wakes one operation, and no newcomer overtakes the line.
 
 use std::collections::BTreeMap;
-use std::task::{Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use super::Connection;
 
 /// The operations that wait for a slot of one connection.
 #[derive(Default)]
@@ -81,5 +84,37 @@ impl SlotQueue {
     pub(super) fn dissolve(&mut self, wakers: &mut Vec<Waker>) {
         wakers.extend(std::mem::take(&mut self.waiting).into_values().flatten());
         self.granted = 0;
+    }
+}
+
+/// A place in the line of operations that wait for a slot.
+///
+/// Cancel-safe: dropping it leaves the line, and a granted slot goes to the next.
+pub(crate) struct Turn {
+    pub(super) connection: Arc<Connection>,
+    pub(super) place: u64,
+}
+
+impl Turn {
+    pub(crate) fn is_at(&self, connection: &Arc<Connection>) -> bool {
+        Arc::ptr_eq(&self.connection, connection)
+    }
+
+    /// Completes when a slot is granted, or when the connection accepts no more
+    /// operations.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.connection.state.lock();
+        state.slots.poll(self.place, cx.waker())
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut state = self.connection.state.lock();
+        state.slots.leave(self.place);
+        let mut wakers = Vec::new();
+        state.grant(&mut wakers);
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
     }
 }

@@ -1,19 +1,21 @@
 //! State shared by callers and the connection's task: the frames to send, the
 //! operations that wait for a response, and those that wait for a slot.
 
+mod ending;
+mod probe;
+mod stream;
+
 use std::mem::offset_of;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
+pub(super) use ending::Expired;
 use slab::Slab;
-use steadfast_wire::hello::FeatureSet;
-use steadfast_wire::{
-    CollectionId, DocumentKey, EncodeError, Feature, Frame, FrameBuilder, Opcode,
-};
+use steadfast_wire::{EncodeError, Frame, Opcode};
 
 use super::slots::SlotQueue;
-use super::{Admission, CloseReason, ConnectionLimits, NoResponse, NoResponseCause, SubmitError};
+use super::{Admission, CloseReason, ConnectionLimits, NoResponse, SubmitError};
 use crate::world::now;
 
 /// An opaque has the index of its operation in these bits, and a generation in the
@@ -32,13 +34,6 @@ const KEPT_OPERATIONS: usize = 4096;
 /// The time that a response may be late. After that the connection is replaced, because
 /// the operation would keep its slot forever.
 pub(super) const LATEST_RESPONSE: Duration = Duration::from_secs(30);
-
-/// A vbucket that no node has, so that a server answers the probe without looking for a
-/// document.
-const NO_VBUCKET: u16 = u16::MAX;
-
-/// The key of the probe.
-const PROBE_KEY: &str = "steadfast";
 
 /// Every operation writes the first four fields. They come first, and the state comes first
 /// in its connection, so that they share their cache lines with the lock and with the
@@ -90,33 +85,6 @@ struct PendingOperation {
     reply: Reply,
 }
 
-/// Returns whether a command of ours waits for all before it on its connection, and holds
-/// back all after it, also with unordered execution.
-fn is_barrier(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::Noop
-            | Opcode::GetClusterConfig
-            | Opcode::GetCollectionId
-            | Opcode::GetCollectionsManifest
-            | Opcode::GetMeta
-            | Opcode::Observe
-            | Opcode::ObserveSeqno
-    )
-}
-
-impl PendingOperation {
-    /// Its deadline, unless that has passed.
-    fn unexpired(&self) -> Option<Instant> {
-        match self.reply {
-            Reply::Awaited(_) | Reply::Unwanted { overdue: false } => self.deadline,
-            Reply::Unwanted { overdue: true } | Reply::Late(_) | Reply::Done(_) | Reply::Probe => {
-                None
-            }
-        }
-    }
-}
-
 enum Reply {
     /// Not received yet. The waker is the caller's, once it waits.
     Awaited(Option<Waker>),
@@ -130,15 +98,6 @@ enum Reply {
     Unwanted { overdue: bool },
     /// Not received yet. The connection's own probe, which no caller waits for.
     Probe,
-}
-
-/// The result of checking the deadlines of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Expired {
-    /// An operation that was sent got no response in time.
-    pub(super) overdue: bool,
-    /// A response is late by more than [`LATEST_RESPONSE`].
-    pub(super) stuck: bool,
 }
 
 /// The receiver of a response.
@@ -232,57 +191,6 @@ impl State {
         !self.slots.is_empty() && self.unanswered * 2 >= self.limits.in_flight
     }
 
-    /// Adds a probe, unless the last one has no response yet.
-    pub(super) fn push_probe(&mut self, features: FeatureSet) {
-        if self.probe().is_some() {
-            return;
-        }
-        let pushed = match features.contains(Feature::UnorderedExecution) {
-            true => self.push(Opcode::GetReplica, None, Reply::Probe, |opaque, out| {
-                let id = PROBE_KEY.as_bytes();
-                let key = match features.contains(Feature::Collections) {
-                    true => DocumentKey::new(CollectionId::DEFAULT, id),
-                    false => DocumentKey::without_collection(id),
-                };
-                let probe = FrameBuilder::request(Opcode::GetReplica).opaque(opaque);
-                probe.vbucket(NO_VBUCKET).key(key).encode(out)
-            }),
-            false => self.push(Opcode::Noop, None, Reply::Probe, |opaque, out| {
-                let probe = FrameBuilder::request(Opcode::Noop).opaque(opaque);
-                probe.encode(out)
-            }),
-        };
-        // Only a connection without a free opaque refuses, and its silence is judged
-        // without a probe.
-        if let Err(error) = pushed {
-            tracing::debug!(%error, "no probe");
-        }
-    }
-
-    fn probe(&self) -> Option<&PendingOperation> {
-        let mut operations = self.operations.iter().map(|(_, operation)| operation);
-        operations.find(|operation| matches!(operation.reply, Reply::Probe))
-    }
-
-    /// Returns until when operations ahead of the probe may hold it back, on a server that
-    /// works on so many commands of a connection at a time: their latest deadline.
-    pub(super) fn held_back_until(&self, concurrent: usize) -> Option<Instant> {
-        let probe = self.probe()?.start;
-        let operations = self.operations.iter().map(|(_, operation)| operation);
-        let mut ahead: Vec<&PendingOperation> = operations
-            .filter(|it| it.start < probe && !matches!(it.reply, Reply::Done(_)))
-            .collect();
-        // A barrier waits for all before it, and the probe for the barrier.
-        let worked_on = match ahead.iter().any(|it| is_barrier(it.opcode)) {
-            true if concurrent > 1 => ahead.len(),
-            _ if ahead.len() < concurrent => return None,
-            _ => concurrent,
-        };
-        ahead.sort_unstable_by_key(|it| it.start);
-        let worked_on = ahead.into_iter().take(worked_on);
-        worked_on.filter_map(PendingOperation::unexpired).max()
-    }
-
     #[inline(always)]
     fn push(
         &mut self,
@@ -314,72 +222,6 @@ impl State {
             self.earliest = Some(deadline);
         }
         Ok(opaque)
-    }
-
-    /// Registers the waker of the task before it sleeps.
-    pub(super) fn sleep(&mut self, waker: &Waker) {
-        match &mut self.waker {
-            Some(sleeping) => sleeping.clone_from(waker),
-            none => *none = Some(waker.clone()),
-        }
-    }
-
-    pub(super) fn has_unsent(&self) -> bool {
-        !self.out.is_empty()
-    }
-
-    pub(super) fn unsent_len(&self) -> usize {
-        self.out.len()
-    }
-
-    /// Swaps the frames to send for an empty buffer. Returns their position in the
-    /// stream.
-    pub(super) fn take_out(&mut self, empty: &mut BytesMut) -> u64 {
-        debug_assert!(empty.is_empty());
-        std::mem::swap(&mut self.out, empty);
-        let start = self.out_start;
-        self.out_start += empty.len() as u64;
-        self.taken_bytes = empty.len();
-        start
-    }
-
-    /// Records that everything taken was handed to the socket.
-    pub(super) fn all_handed(&mut self) {
-        self.taken_bytes = 0;
-        let handed = self.handed;
-        self.cuts.retain(|(_, end)| *end > handed);
-    }
-
-    /// Records how far the stream was handed to the socket.
-    pub(super) fn set_handed(&mut self, position: u64) {
-        (self.handed, self.handing) = (position, position);
-    }
-
-    /// Returns how many bytes after `position` to skip, and how many to hand to the
-    /// socket then.
-    pub(super) fn begin_piece(&mut self, position: u64, end: u64) -> (u64, u64) {
-        let (skip, len) = self.next_piece(position, end);
-        self.handing = position + skip + len;
-        (skip, len)
-    }
-
-    fn next_piece(&self, position: u64, end: u64) -> (u64, u64) {
-        let mut from = position;
-        for (cut_start, cut_end) in &self.cuts {
-            if from >= end {
-                // The remaining cuts are in frames that are not taken yet.
-                break;
-            }
-            if *cut_end <= from {
-                continue;
-            }
-            if *cut_start > from {
-                return (from - position, (*cut_start).min(end) - from);
-            }
-            from = *cut_end;
-        }
-        let from = from.min(end);
-        (from - position, end - from)
     }
 
     /// Stores a response for its caller.
@@ -478,17 +320,6 @@ impl State {
         }
     }
 
-    /// Cuts an unsent operation out of the stream, so that it is never sent.
-    fn cut(&mut self, index: usize) {
-        let operation = &self.operations[index];
-        if operation.start < self.handing {
-            return;
-        }
-        let cut = (operation.start, operation.end);
-        let at = self.cuts.partition_point(|known| known.0 < cut.0);
-        self.cuts.insert(at, cut);
-    }
-
     /// Removes an operation. Frees the memory of many when none is left.
     #[inline(always)]
     fn remove(&mut self, index: usize) -> Reply {
@@ -499,133 +330,11 @@ impl State {
         reply
     }
 
-    pub(super) fn earliest(&self) -> Option<Instant> {
-        self.earliest
-    }
-
-    /// Ends the operations whose deadline has passed, and finds the next deadline.
-    pub(super) fn expire(&mut self, now: Instant, wakers: &mut Vec<Waker>) -> Expired {
-        self.earliest = None;
-        let mut expired = Expired::default();
-        for index in 0..self.operations.capacity() {
-            let handed = self.handed;
-            let Some(operation) = self.operations.get_mut(index) else {
-                continue;
-            };
-            let Some(deadline) = operation.deadline else {
-                continue;
-            };
-            let mut next = Some(deadline);
-            if deadline <= now {
-                let latest = Some(now + LATEST_RESPONSE);
-                match &mut operation.reply {
-                    Reply::Awaited(waker) => {
-                        wakers.extend(waker.take());
-                        let sent = operation.start < handed;
-                        let cause = NoResponseCause::TimedOut;
-                        let ended = NoResponse { cause, sent };
-                        operation.reply = match sent {
-                            true => Reply::Late(ended),
-                            false => Reply::Done(Err(ended)),
-                        };
-                        expired.overdue |= sent;
-                        next = latest.filter(|_| sent);
-                    }
-                    Reply::Unwanted { overdue: false } => {
-                        operation.reply = Reply::Unwanted { overdue: true };
-                        expired.overdue = true;
-                        next = latest;
-                    }
-                    Reply::Unwanted { overdue: true } | Reply::Late(_) => {
-                        expired.stuck = true;
-                        next = None;
-                    }
-                    Reply::Done(_) | Reply::Probe => next = None,
-                }
-                operation.deadline = next;
-                if let Reply::Done(Err(NoResponse { sent: false, .. })) = operation.reply {
-                    self.cut(index);
-                }
-            }
-            if let Some(next) = next
-                && self.earliest.is_none_or(|earliest| next < earliest)
-            {
-                self.earliest = Some(next);
-            }
-        }
-        expired
-    }
-
-    pub(super) fn is_open(&self) -> bool {
-        self.closing.is_none() && self.draining.is_none()
-    }
-
-    /// The position up to which the stream was handed to the socket.
-    pub(super) fn handed(&self) -> u64 {
-        self.handed
-    }
-
     pub(super) fn has_served(&self) -> bool {
         self.served
     }
 
-    /// Accepts no more operations, and closes when no caller waits any more.
-    pub(super) fn drain(&mut self, why: CloseReason, wakers: &mut Vec<Waker>) {
-        self.draining.get_or_insert(why);
-        self.slots.dissolve(wakers);
-    }
-
-    pub(super) fn close(&mut self, why: CloseReason, wakers: &mut Vec<Waker>) {
-        self.closing.get_or_insert(why);
-        self.slots.dissolve(wakers);
-    }
-
     pub(super) fn in_flight(&self) -> usize {
         self.operations.len()
-    }
-
-    /// Returns whether a caller waits for a response. Received ones do not need the
-    /// connection any more, and no caller waits for late ones.
-    pub(super) fn awaits_responses(&self) -> bool {
-        self.operations
-            .iter()
-            .any(|(_, operation)| matches!(operation.reply, Reply::Awaited(_)))
-    }
-
-    /// Ends all operations, because the connection is gone.
-    pub(super) fn end_all(&mut self, wakers: &mut Vec<Waker>) {
-        let why = self
-            .closing
-            .get_or_insert_with(|| CloseReason::Lost("the runtime was shut down".to_owned()));
-        let cause = match why {
-            CloseReason::ByUser => NoResponseCause::ClosedByUser,
-            CloseReason::Silent => NoResponseCause::WentSilent,
-            CloseReason::NotNeeded
-            | CloseReason::Lost(_)
-            | CloseReason::Invalid(_)
-            | CloseReason::Replaced(_) => NoResponseCause::Closed,
-        };
-        // If a write panicked, it may have sent what it was given.
-        let handing = self.handing;
-        self.operations
-            .retain(|_, operation| match &mut operation.reply {
-                Reply::Awaited(waker) => {
-                    wakers.extend(waker.take());
-                    let sent = operation.start < handing;
-                    operation.reply = Reply::Done(Err(NoResponse { cause, sent }));
-                    true
-                }
-                Reply::Done(_) => true,
-                Reply::Late(ended) => {
-                    operation.reply = Reply::Done(Err(*ended));
-                    true
-                }
-                Reply::Unwanted { .. } | Reply::Probe => false,
-            });
-        self.unanswered = 0;
-        self.slots.dissolve(wakers);
-        self.out = BytesMut::new();
-        self.cuts = Vec::new();
-        self.waker = None;
     }
 }
