@@ -12,6 +12,7 @@
 //! the first row, or to the end if there is none, before the operation counts as
 //! succeeded.
 
+mod reader;
 mod splitter;
 mod value;
 
@@ -19,12 +20,12 @@ use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
+use reader::RowReader;
 use serde::de::DeserializeOwned;
 #[cfg(fuzzing)]
 pub use splitter::fuzzing::rows as fuzz_rows;
@@ -32,11 +33,10 @@ pub(crate) use splitter::{Members, SizeLimits, Splitter};
 use steadfast::report::Report;
 
 use super::http::{
-    self, HttpOperation, HttpRequest, HttpResponse, HttpSender, ReadError, ResponseBody,
-    ServiceError, ServiceResponse, mask_credentials,
+    self, HttpOperation, HttpRequest, HttpResponse, HttpSender, ReadError, ServiceError,
+    ServiceResponse,
 };
-use crate::cluster::Handle;
-use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
+use crate::error::{Error, ErrorKind};
 use crate::request_options::RequestOptions;
 
 /// The most bytes that are read of a response with an error status.
@@ -210,96 +210,6 @@ pub(super) fn skip_rows(splitter: &mut Splitter) -> bool {
         any = true;
     }
     any || splitter.is_in_row()
-}
-
-/// Reads rows from the body of a response.
-struct RowReader<M> {
-    body: ResponseBody,
-    splitter: Splitter,
-    status: u16,
-    service_error: fn(&ServiceResponse<'_>) -> Option<ServiceError>,
-    meta: fn(&Members) -> M,
-    operation: &'static str,
-    had_rows: bool,
-    idempotent: bool,
-    batch: bool,
-    target: OperationTarget,
-    context: HttpContext,
-    client: Arc<Handle>,
-    /// Present if the request was retried.
-    report: Option<Report>,
-}
-
-impl<M> RowReader<M> {
-    /// Polls for the next row; `None` after the last one of a successful response.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ReadError>> {
-        loop {
-            if let Some(row) = self.splitter.next_row()? {
-                self.had_rows = true;
-                return Poll::Ready(Ok(Some(row)));
-            }
-            match ready!(self.body.poll_piece(cx))? {
-                Some(piece) => self.splitter.push(piece),
-                None => break,
-            }
-        }
-        // A response with an error may have no rows.
-        if self.splitter.is_whole() {
-            self.check()?;
-        }
-        self.splitter.finish()?;
-        Poll::Ready(Ok(None))
-    }
-
-    /// Fails if the members that have come report an error.
-    fn check(&self) -> Result<(), ReadError> {
-        let error = (self.service_error)(&ServiceResponse {
-            status: self.status,
-            members: self.splitter.members(),
-            text: None,
-            has_rows: self.had_rows,
-            idempotent: self.idempotent,
-            batch: self.batch,
-        });
-        error.map_or(Ok(()), |error| Err(ReadError::Service(error)))
-    }
-
-    /// Returns the error for a response that failed after its first row. The rows
-    /// show that the statement was executed.
-    fn failed(&mut self, error: ReadError) -> Error {
-        let error = self.end(error).ambiguous(!self.idempotent);
-        match self.report.take() {
-            Some(report) => error.with_report(report),
-            None => error,
-        }
-    }
-
-    fn end(&mut self, error: ReadError) -> Error {
-        let kind = match &error {
-            ReadError::Service(error) => error.kind,
-            ReadError::Malformed(_) => ErrorKind::DecodingFailure,
-            ReadError::Deadline if self.idempotent => ErrorKind::UnambiguousTimeout,
-            ReadError::Deadline => ErrorKind::AmbiguousTimeout,
-            ReadError::ClientClosed | ReadError::ConnectionLost(_) => ErrorKind::RequestCanceled,
-        };
-        let note = match error {
-            ReadError::Service(error) => {
-                self.context.code = error.code;
-                let masked = |text: String| mask_credentials(&text, &self.client);
-                self.context.message = error.message.map(masked);
-                return self.error(kind);
-            }
-            ReadError::Malformed(note) => note,
-            error => format!("{error}, after rows had come"),
-        };
-        self.error(kind).because(note)
-    }
-
-    fn error(&self, kind: ErrorKind) -> Error {
-        Error::new(kind, self.operation)
-            .with_target(self.target.clone())
-            .with_http(self.context.clone())
-    }
 }
 
 impl<M> Rows<M> {
