@@ -151,6 +151,7 @@ impl<'a> KvFuture<'a> {
     }
 
     /// Waits for the response of an attempt or for an id, or handles the attempt's failure.
+    #[inline]
     fn handle_begun(&mut self, begun: Result<Begun, AttemptError>) -> Result<()> {
         match begun {
             Ok(Begun::Sent(ticket)) => self.state = KvState::Sent(ticket),

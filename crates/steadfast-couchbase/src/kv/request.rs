@@ -127,7 +127,8 @@ impl<'a> KvRequest<'a> {
     }
 
     /// Makes its driver. Without retries it holds nothing but the call.
-    #[inline]
+    // Inlined always, so that it is made in place.
+    #[inline(always)]
     pub(super) fn driver(&self) -> ClientDriver<'a> {
         let core = &self.bucket().core;
         let is_usual = self.options.is_none() && !core.options.fleet;

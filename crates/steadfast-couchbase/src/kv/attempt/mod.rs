@@ -228,6 +228,7 @@ impl<'a> KvAttempts<'a> {
     }
 
     /// Ends an attempt.
+    #[inline]
     pub(super) fn end(&mut self, received: Received) -> Result<Success, AttemptError> {
         let Received {
             response,
@@ -240,11 +241,13 @@ impl<'a> KvAttempts<'a> {
         self.last.connection = Some(connection);
         self.last.status = response.as_ref().ok().map(Frame::status);
         match response {
-            Ok(response) if response.is_success() => Ok(response),
-            Ok(response) => self.handle_error_response(response),
+            Ok(frame) if frame.is_success() => Ok(Success { frame, at }),
+            Ok(response) => {
+                let frame = self.handle_error_response(response)?;
+                Ok(Success { frame, at })
+            }
             Err(no_response) => Err(self.handle_no_response(no_response)),
         }
-        .map(|frame| Success { frame, at })
     }
 
     /// Joins the queue of requests that wait for a change, or for the end of the client.
