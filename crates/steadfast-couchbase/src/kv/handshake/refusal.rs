@@ -256,3 +256,28 @@ fn said(answer: &Frame) -> String {
         Ok(_) | Err(_) => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use steadfast_wire::sasl::Mechanism;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_of_the_client_with_sasl_is_no_authentication_error() {
+        for error in [
+            SaslError::NoMechanism("none is offered".to_owned()),
+            SaslError::Unsuited(Mechanism::Plain),
+            SaslError::Malformed("salt is empty"),
+            SaslError::Nonce,
+            SaslError::BrokenOff,
+            SaslError::OutOfTurn(Mechanism::Plain),
+        ] {
+            assert_eq!(
+                sasl_refused(&error).reason,
+                &SOCKET_NOT_AVAILABLE,
+                "{error}"
+            );
+        }
+    }
+}
