@@ -47,7 +47,12 @@ fn every_guide_with_commands_is_run_and_ends_with_what_not_to_do() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let is_run = GUIDES.contains(&name);
-        assert!(is_run || !text.contains("```sh"), "{name} is not run");
+        // Other programs are run by interop/audit/run.py, which writes this page.
+        let is_written = name == "audit.md";
+        assert!(
+            is_run || is_written || !text.contains("```sh"),
+            "{name} is not run"
+        );
         if is_run {
             let last = text.lines().rfind(|line| line.starts_with("## "));
             assert_eq!(last, Some("## What not to do"), "{name}");
