@@ -67,7 +67,11 @@ impl State {
                 }
                 operation.deadline = next;
                 if let Reply::Done(Err(NoResponse { sent: false, .. })) = operation.reply {
-                    self.cut(index);
+                    let cut = self.cut(index);
+                    debug_assert!(
+                        cut,
+                        "the task expires operations while it hands nothing over"
+                    );
                 }
             }
             if let Some(next) = next

@@ -301,21 +301,20 @@ impl State {
     /// Abandons an operation whose caller was dropped.
     pub(super) fn abandon(&mut self, opaque: u32) {
         let index = (opaque & INDEX_MASK) as usize;
-        let Some(operation) = self.operations.get_mut(index) else {
+        let Some(operation) = self.operations.get(index) else {
             return;
         };
         let (gone, overdue) = match operation.reply {
-            Reply::Awaited(_) => (operation.start >= self.handing, false),
+            Reply::Awaited(_) => (self.cut(index), false),
             Reply::Done(_) => (true, false),
             Reply::Late(_) => (false, true),
             // A ticket is dropped once.
             Reply::Unwanted { .. } | Reply::Probe => return,
         };
         if gone {
-            self.cut(index);
             self.remove(index);
         } else {
-            operation.reply = Reply::Unwanted { overdue };
+            self.operations[index].reply = Reply::Unwanted { overdue };
             self.unanswered += 1;
         }
     }

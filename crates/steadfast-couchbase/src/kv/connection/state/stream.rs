@@ -79,14 +79,16 @@ impl State {
         self.handed
     }
 
-    /// Cuts an unsent operation out of the stream, so that it is never sent.
-    pub(super) fn cut(&mut self, index: usize) {
+    /// Cuts an operation out of the stream, so that it is never sent. Returns false if the
+    /// socket may have a part of it: then the whole frame must follow.
+    pub(super) fn cut(&mut self, index: usize) -> bool {
         let operation = &self.operations[index];
         if operation.start < self.handing {
-            return;
+            return false;
         }
         let cut = (operation.start, operation.end);
         let at = self.cuts.partition_point(|known| known.0 < cut.0);
         self.cuts.insert(at, cut);
+        true
     }
 }

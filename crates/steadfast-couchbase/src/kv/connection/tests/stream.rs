@@ -72,6 +72,46 @@ async fn an_operation_that_is_dropped_unsent_is_never_sent() {
     drop(blocks);
 }
 
+#[tokio::test]
+async fn an_operation_that_is_dropped_half_sent_is_sent_whole() {
+    let mut pair = pair(ConnectionLimits::default()).await;
+    let half = submit(&pair.connection, 0, HUGE, None).unwrap();
+    let handed = || pair.connection.state.lock().handed();
+    until("its beginning is handed to the socket", || handed() > 0).await;
+    assert!(handed() < HUGE as u64, "the socket took all of it");
+    drop(half);
+    let next = submit(&pair.connection, 1, 100, None).unwrap();
+    assert_eq!(number(&soon(pair.peer.request()).await.unwrap()), 0);
+    let frame = soon(pair.peer.request()).await.unwrap();
+    assert_eq!(number(&frame), 1);
+    pair.peer.answer(Opcode::Set, frame.opaque()).await;
+    soon(next).await.unwrap();
+}
+
+/// The task writes without the lock. A caller on another thread gives up meanwhile.
+#[tokio::test]
+async fn an_operation_that_is_dropped_while_it_is_written_is_sent_whole() {
+    let limits = ConnectionLimits::default();
+    let ends = ConnectionEnds::default();
+    let connection = Connection::new(ends, FeatureSet::default(), None, limits);
+    let [first, second, third] =
+        [0, 1, 2].map(|number| submit(&connection, number, 100, None).unwrap());
+    let mut taken = BytesMut::new();
+    let start = connection.state.lock().take_out(&mut taken);
+    let (frame, end) = (taken.len() as u64 / 3, start + taken.len() as u64);
+    // The third is not sent. The others are being written, and the socket takes half of
+    // the first.
+    drop(third);
+    let piece = connection.state.lock().begin_piece(start, end);
+    assert_eq!(piece, (0, 2 * frame));
+    drop(first);
+    drop(second);
+    let position = start + frame / 2;
+    let mut state = connection.state.lock();
+    state.set_handed(position);
+    assert_eq!(state.begin_piece(position, end), (0, 2 * frame - frame / 2));
+}
+
 /// Submits, drops, times out, reads and answers in random order.
 #[tokio::test]
 async fn cuts_leave_a_valid_stream_of_frames() {
