@@ -97,18 +97,20 @@ fn unknown_members_are_ignored() {
     json["errors"]["fff4"] = json["errors"]["fff3"].clone();
     json["errors"]["fff4"]["attrs"] = json!(["auto-retry", "retry-later"]);
     let map = parse(&json).unwrap();
-    // An unknown retry strategy is as good as no specification. All attributes still apply.
+    // A specification with an unknown strategy counts as absent, and `auto-retry` alone
+    // indicates no retry.
     let unknown = map.get(Status::from_code(0xfff3)).unwrap();
     assert_eq!(
         (unknown.attributes, unknown.retry),
         (Attributes::TEMP | Attributes::AUTO_RETRY, None)
     );
-    assert!(unknown.indicates_retry());
+    assert!(!unknown.indicates_retry());
     let known = map.get(Status::from_code(0xfff4)).unwrap();
     assert_eq!(
         known.attributes,
         Attributes::RETRY_LATER | Attributes::AUTO_RETRY
     );
+    assert!(known.indicates_retry());
     let definition = map.get(Status::from_code(0xfff0)).unwrap();
     assert_eq!(
         (definition.attributes, definition.retry),
@@ -226,7 +228,13 @@ fn no_retry_beats_the_attributes_that_ask_for_one() {
         name: String::new(),
         description: String::new(),
         attributes,
-        retry: None,
+        retry: Some(RetrySpec {
+            strategy: ErrorMapBackoff::Constant,
+            interval: Duration::from_millis(1),
+            after: Duration::from_millis(1),
+            max_duration: None,
+            ceil: None,
+        }),
     };
     for attribute in [
         Attributes::RETRY_NOW,

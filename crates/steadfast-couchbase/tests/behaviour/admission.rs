@@ -224,13 +224,14 @@ async fn with_definition(members: serde_json::Value) -> (Scripted, Arc<AtomicU32
 }
 
 #[tokio::test]
-async fn auto_retry_is_obeyed_with_an_unknown_strategy_as_without_a_specification() {
+async fn auto_retry_without_a_specification_that_the_client_knows_is_the_users_error() {
     let unknown = json!({"retry": {"strategy": "fibonacci", "interval": 1, "after": 1}});
     for members in [json!({}), unknown] {
         let (server, reads) = with_definition(members).await;
         let (cluster, documents) = server.opened().await;
-        documents.get("k").timeout(LONG).await.unwrap();
-        assert_eq!(reads.load(Ordering::Relaxed), 3);
+        let error = documents.get("k").timeout(LONG).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Couchbase);
+        assert_eq!(reads.load(Ordering::Relaxed), 1);
         cluster.close().await;
     }
 }

@@ -122,12 +122,14 @@ async fn another_code_starts_its_own_schedule() {
 #[tokio::test]
 async fn an_unknown_retry_strategy_is_not_followed() {
     let setup = setup().await;
-    let odd = Fault::on(Opcode::Set).times(3);
-    let odd = setup.server.fault(odd.answer(Status::from_code(0xfff4)));
-    // It is retried as without a specification, at the client's own pace (D27).
+    let odd = Fault::on(Opcode::Set).answer(Status::from_code(0xfff4));
+    let odd = setup.server.fault(odd);
     let write = setup.users.upsert("k", &1);
-    write.retry(ErrorMapDirected::default()).await.unwrap();
-    assert_eq!(odd.fired(), 3);
+    let write = write.retry(ErrorMapDirected::default()).await;
+    // The attribute `auto-retry` refers to that strategy, and nothing else asks for a retry.
+    let error = fails_with(write, ErrorKind::Couchbase);
+    assert_eq!(reasons(&error), [] as [&str; 0]);
+    assert_eq!(odd.fired(), 1);
 }
 
 #[tokio::test]

@@ -167,8 +167,7 @@ impl From<JsonDefinition<'_>> for ErrorDefinition {
     }
 }
 
-/// A specification with an unknown strategy cannot be followed and is ignored, as if there were
-/// none (D27): `auto-retry` still asks for a retry, and the client chooses the delay.
+/// A specification with an unknown strategy cannot be followed and counts as absent (D61).
 fn read_retry(json: JsonRetry<'_>) -> Option<RetrySpec> {
     Some(RetrySpec {
         strategy: ErrorMapBackoff::from_json_name(&json.strategy)?,

@@ -103,13 +103,16 @@ impl ErrorMap {
 }
 
 impl ErrorDefinition {
-    /// Returns whether the attributes indicate a retry: `retry-now`, `retry-later` or
-    /// `auto-retry`. `no-retry` and `success` beat them (D27): what was applied must not be
-    /// sent again.
+    /// Returns whether the definition indicates a retry: by `retry-now` or `retry-later`, or by
+    /// `auto-retry` together with a retry specification, which that attribute refers to (D61).
+    /// `no-retry` and `success` beat them (D27): what was applied must not be sent again.
     pub fn indicates_retry(&self) -> bool {
-        let asks = Attributes::RETRY_NOW | Attributes::RETRY_LATER | Attributes::AUTO_RETRY;
+        let asks = Attributes::RETRY_NOW | Attributes::RETRY_LATER;
         let forbids = Attributes::NO_RETRY | Attributes::SUCCESS;
-        self.attributes.intersects(asks) && !self.attributes.intersects(forbids)
+        let by_specification =
+            self.attributes.contains(Attributes::AUTO_RETRY) && self.retry.is_some();
+        (by_specification || self.attributes.intersects(asks))
+            && !self.attributes.intersects(forbids)
     }
 }
 
@@ -135,6 +138,8 @@ impl MapVersion {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -144,15 +149,23 @@ mod tests {
             Attributes::RETRY_LATER,
             Attributes::AUTO_RETRY,
         ];
-        let indicates = |attributes| {
+        let specification = RetrySpec {
+            strategy: ErrorMapBackoff::Constant,
+            interval: Duration::from_millis(1),
+            after: Duration::from_millis(1),
+            max_duration: None,
+            ceil: None,
+        };
+        let indicates_with = |retry, attributes| {
             let definition = ErrorDefinition {
                 name: "NAME".to_owned(),
                 description: String::new(),
                 attributes,
-                retry: None,
+                retry,
             };
             definition.indicates_retry()
         };
+        let indicates = |attributes| indicates_with(Some(specification), attributes);
         for ask in asks {
             assert!(
                 indicates(ask) && indicates(ask | Attributes::TEMP),
@@ -162,5 +175,11 @@ mod tests {
             assert!(!indicates(ask | Attributes::SUCCESS), "{ask:?}");
         }
         assert!(!indicates(Attributes::NO_RETRY) && !indicates(Attributes::TEMP));
+        // Without a specification, `auto-retry` refers to nothing (D61).
+        assert!(!indicates_with(None, Attributes::AUTO_RETRY));
+        assert!(indicates_with(
+            None,
+            Attributes::AUTO_RETRY | Attributes::RETRY_LATER
+        ));
     }
 }

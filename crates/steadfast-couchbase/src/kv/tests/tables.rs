@@ -170,7 +170,8 @@ pub(super) const SUCCESS_BY_SHIPPED_MAP: &[u16] = &[0xa5, 0xa6, 0xa7, 0xcd];
 pub(super) const BY_ATTRIBUTES: &[(&[&str], bool)] = &[
     (&["retry-now"], true),
     (&["retry-later"], true),
-    (&["auto-retry"], true),
+    // It refers to a retry specification, and there is none (D61).
+    (&["auto-retry"], false),
     (&["temp", "item-only", "retry-later"], true),
     (&["retry-now", "no-retry"], false),
     (&["retry-later", "no-retry"], false),
