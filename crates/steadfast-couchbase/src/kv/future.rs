@@ -125,7 +125,8 @@ impl<'a> KvFuture<'a> {
                 }
                 KvState::Sent(ticket) => {
                     let received = ready!(ticket.poll_response(cx));
-                    match self.attempts.end(received) {
+                    let deadline = self.driver.request().deadline();
+                    match self.attempts.end(received, deadline) {
                         Ok(success) => {
                             self.end_attempt_span(Ok(&success));
                             self.driver.succeed();

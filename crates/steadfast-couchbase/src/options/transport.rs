@@ -13,10 +13,11 @@ pub enum VbucketRetry {
     Controlled,
     /// Always the same; 100 ms is RFC 0005 to the letter.
     Fixed(Duration),
-    /// Once until the map changes, at most 5 s, and then the controlled backoff.
+    /// Once until the map changes, at most a quarter of the time that is left and 5 s, and then
+    /// the controlled backoff ([D63](steadfast::decisions#d63)).
     ///
     /// The client asks for the new map once for all requests, so that a request takes two
-    /// attempts, however late the map is. Not for a server whose nodes get the map before
+    /// attempts, if the map comes in that time. Not for a server whose nodes get the map before
     /// they get the vbuckets: a request then waits although it could go on.
     AwaitMap,
 }

@@ -147,3 +147,23 @@ async fn the_controlled_backoff_takes_more_attempts_the_later_the_map_is() {
         assert!((2.0..=most).contains(&attempts), "{lag} ms: {attempts}");
     }
 }
+
+#[tokio::test]
+async fn a_read_that_awaits_a_map_which_never_comes_tries_again() {
+    let server = server(1, 0).await;
+    let options = ClusterOptions::new().vbucket_retry(VbucketRetry::AwaitMap);
+    let (cluster, documents) = warm_client(&server, options).await;
+    documents.upsert("k", &1).timeout(LONG).await.unwrap();
+    let wrong = Fault::on(Opcode::Get).key("k").times(1);
+    let wrong = server.fault(wrong.answer(Status::NotMyVbucket));
+    documents.get("k").timeout(ms(4000)).await.unwrap();
+    assert_eq!(wrong.fired(), 1);
+    // One that lasts: the controlled backoff follows the wait for the map.
+    let wrong = Fault::on(Opcode::Get).key("k").answer(Status::NotMyVbucket);
+    let wrong = server.fault(wrong);
+    let error = documents.get("k").timeout(ms(2000)).await.unwrap_err();
+    assert!(wrong.fired() >= 3, "{} attempts", wrong.fired());
+    let first = delays(&error)[0];
+    assert!((ms(250)..=ms(500)).contains(&first), "{first:?}");
+    cluster.close().await;
+}

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use steadfast::breaker::Signal;
 use steadfast::{Failure, reason::TIMEOUT};
@@ -31,6 +31,15 @@ const UNTIL_ITS_TURN: Duration = Duration::from_secs(24 * 3600);
 
 /// The longest wait for a new map. By then the client has polled for one, twice.
 const UNTIL_THE_MAP_CHANGES: Duration = Duration::from_secs(5);
+
+/// Returns how long to wait for a new map: a quarter of the time that is left, so that there is
+/// time for another attempt if no map comes (D63).
+fn until_the_map_changes(deadline: Option<Instant>) -> Duration {
+    let left = deadline.map(|deadline| deadline.saturating_duration_since(now()));
+    left.map_or(UNTIL_THE_MAP_CHANGES, |left| {
+        (left / 4).min(UNTIL_THE_MAP_CHANGES)
+    })
+}
 
 /// The client is closed, and nothing was sent.
 #[cold]
@@ -174,7 +183,11 @@ impl KvAttempts<'_> {
 
     /// Does what the status of a response asks for.
     #[cold]
-    pub(super) fn handle_error_response(&mut self, response: Frame) -> Result<Frame, AttemptError> {
+    pub(super) fn handle_error_response(
+        &mut self,
+        response: Frame,
+        deadline: Option<Instant>,
+    ) -> Result<Frame, AttemptError> {
         let Some(connection) = self.last.connection.clone() else {
             return Err(AttemptError::Final(ErrorKind::Couchbase));
         };
@@ -198,7 +211,7 @@ impl KvAttempts<'_> {
             .with_peer(connection.peer.clone())
             .with_note(format!("answered {status}"));
         let failure = match meaning.disposition {
-            Disposition::Reroute => self.reroute(failure, &response, &connection),
+            Disposition::Reroute => self.reroute(failure, &response, &connection, deadline),
             Disposition::DropCollectionId => {
                 let manifest = manifest_uid(&response);
                 self.request
@@ -230,7 +243,13 @@ impl KvAttempts<'_> {
 
     /// Not my vbucket: applies the config in the response, and decides where and
     /// when the request goes next (D21 to D23).
-    fn reroute(&mut self, failure: Failure, response: &Frame, connection: &Connection) -> Failure {
+    fn reroute(
+        &mut self,
+        failure: Failure,
+        response: &Frame,
+        connection: &Connection,
+        deadline: Option<Instant>,
+    ) -> Failure {
         let bucket = self.request.bucket();
         if !response.value().is_empty() {
             bucket.apply_config_from(response, host_part(&connection.peer));
@@ -250,7 +269,7 @@ impl KvAttempts<'_> {
             (false, VbucketRetry::Fixed(delay)) => failure.with_prescribed_delay(delay),
             (false, VbucketRetry::AwaitMap) if !self.awaited_map => {
                 self.awaited_map = true;
-                failure.with_prescribed_delay(UNTIL_THE_MAP_CHANGES)
+                failure.with_prescribed_delay(until_the_map_changes(deadline))
             }
             (false, VbucketRetry::Controlled | VbucketRetry::AwaitMap) => failure,
         }

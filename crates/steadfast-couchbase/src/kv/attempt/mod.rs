@@ -227,9 +227,13 @@ impl<'a> KvAttempts<'a> {
         }
     }
 
-    /// Ends an attempt.
+    /// Ends an attempt of a request with this deadline.
     #[inline]
-    pub(super) fn end(&mut self, received: Received) -> Result<Success, AttemptError> {
+    pub(super) fn end(
+        &mut self,
+        received: Received,
+        deadline: Option<Instant>,
+    ) -> Result<Success, AttemptError> {
         let Received {
             response,
             at,
@@ -243,7 +247,7 @@ impl<'a> KvAttempts<'a> {
         match response {
             Ok(frame) if frame.is_success() => Ok(Success { frame, at }),
             Ok(response) => {
-                let frame = self.handle_error_response(response)?;
+                let frame = self.handle_error_response(response, deadline)?;
                 Ok(Success { frame, at })
             }
             Err(no_response) => Err(self.handle_no_response(no_response)),
