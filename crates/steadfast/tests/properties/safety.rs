@@ -1,10 +1,14 @@
 //! Laws 1, 6 and 7: what is not sent again, when at the earliest, and what is
 //! said of it at the end.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use steadfast::failure::Safety;
 use steadfast::report::Outcome;
 use steadfast::strategy::RetryAfter;
+use steadfast::world::RecordedEvent;
 use steadfast::{BestEffort, Failure, Stage};
 
 use crate::config;
@@ -80,4 +84,32 @@ proptest! {
             }
         }
     }
+}
+
+/// A property says nothing about attempts that no case reaches.
+#[test]
+fn one_write_in_ten_is_lost_in_its_third_attempt_or_later() {
+    let config = config();
+    let cases = config.cases;
+    let mut runner = TestRunner::new(config);
+    let lost_late = Cell::new(0);
+    let cases_of = (strategies(), scripts(failures()), any::<u64>());
+    let ran = runner.run(&cases_of, |(strategy, script, seed)| {
+        let simulated = only(run(
+            &*strategy.build().strategy,
+            &[script],
+            seed,
+            |_, _, _| {},
+        ));
+        let late = |event: &RecordedEvent| event.attempt >= 3 && unproven(&event.failure);
+        let is_write = !simulated.script.idempotent;
+        if is_write && simulated.events.iter().any(late) {
+            lost_late.set(lost_late.get() + 1);
+        }
+        Ok(())
+    });
+    ran.unwrap();
+    // Half of the cases are writes.
+    let lost_late = lost_late.get();
+    assert!(lost_late * 20 >= cases, "{lost_late} of {cases} cases");
 }

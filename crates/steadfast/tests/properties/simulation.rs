@@ -1,6 +1,7 @@
 //! Runs scripts through the orchestrator in virtual time, many at once, and
 //! writes down all that can be seen from outside.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use steadfast::report::{Outcome, Report};
@@ -95,7 +96,8 @@ pub(crate) fn run(
     seed: u64,
     mut watch: impl FnMut(&Simulated, &[RecordedEvent], Instant),
 ) -> Vec<Simulated> {
-    let world = VirtualWorld::new().seeded(seed).recording();
+    let world = VirtualWorld::starting_at(epoch());
+    let world = world.seeded(seed).recording();
     let mut tasks: Vec<Task<'_>> = scripts
         .iter()
         .enumerate()
@@ -114,6 +116,13 @@ pub(crate) fn run(
         watch(&task.simulated, &new, world.now());
     }
     tasks.into_iter().map(|task| task.simulated).collect()
+}
+
+/// Returns the beginning of all worlds. Load-aware strategies measure attempts in microseconds of
+/// the process, so runs that begin at different instants can differ by a few.
+fn epoch() -> Instant {
+    static EPOCH: OnceLock<Instant> = OnceLock::new();
+    *EPOCH.get_or_init(|| VirtualWorld::new().now())
 }
 
 struct Task<'s> {
