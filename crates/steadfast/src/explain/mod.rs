@@ -31,7 +31,7 @@ use crate::strategy::{Cause, RetryStrategy};
 ///     explanation.to_string(),
 ///     "upsert ended with SOCKET_CLOSED_WHILE_IN_FLIGHT (bytes may have left, no response)\n\
 ///      \x20 decision  no retry, may have been applied\n\
-///      \x20 because   it may have been applied, and the request is not idempotent\n\
+///      \x20 because   a retry could apply it twice: the request is not idempotent\n\
 ///      \x20 strategy  best effort (backoff 1ms × 2ⁿ up to 500ms)"
 /// );
 /// # Ok::<(), steadfast::explain::Unexplainable>(())

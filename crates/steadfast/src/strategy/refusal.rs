@@ -32,7 +32,8 @@ struct Inner {
 pub enum Cause {
     /// The failure is never retried.
     NotRetryable,
-    /// It might have been applied, and the request is not idempotent.
+    /// A retry could apply the request twice: it is not idempotent, and nothing proves that the
+    /// failed attempt did not apply it.
     Unsafe,
     /// The failure is permanent: retrying cannot help.
     Terminal,
@@ -155,7 +156,7 @@ impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Cause::NotRetryable => "this failure is not one that is retried",
-            Cause::Unsafe => "it may have been applied, and the request is not idempotent",
+            Cause::Unsafe => "a retry could apply it twice: the request is not idempotent",
             Cause::Terminal => "permanent failure: retrying cannot help",
             Cause::AttemptsUsedUp { limit } => {
                 return write!(f, "all {limit} attempts are used up");
