@@ -59,6 +59,8 @@ pub(crate) struct HttpDriver<R, E> {
     timer: Option<BoxSleep>,
     /// In a box, because it is rare.
     last: Option<Box<Result<R, E>>>,
+    /// The panic of the rule of `also_idempotent`, which forbids retries.
+    panicked: Option<Refusal>,
 }
 
 impl HttpRetry {
@@ -76,9 +78,10 @@ impl HttpRetry {
             Strategies::Shared(strategy) => Arc::clone(strategy),
             Strategies::PerHost(strategies) => strategies.for_host(address()),
         };
+        let idempotent = guarded(|| self.is_idempotent(head));
         let mut call = Call::new(operation_name(head.method))
             .service("http")
-            .idempotent(self.is_idempotent(head))
+            .idempotent(*idempotent.as_ref().unwrap_or(&false))
             .when_too_late(inner.when_too_late);
         if let Some(timeout) = inner.timeout {
             call = call.timeout(timeout);
@@ -90,6 +93,7 @@ impl HttpRetry {
             driver: Driver::new(strategy, call, Arc::clone(inner)),
             timer: None,
             last: None,
+            panicked: idempotent.err(),
         }
     }
 
@@ -176,13 +180,13 @@ impl<R: AnyResponse, E> HttpDriver<R, E> {
             Some(Ok(response)) if classifier.accepts(response.status(), response.headers()) => {
                 Some(self.succeed(response))
             }
-            Some(result) => match self.classify(&result, sent) {
-                Ok(Ok(())) => result.ok().map(|response| self.succeed(response)),
-                Ok(Err(failure)) => {
+            Some(result) => match (self.classify(&result, sent), self.panicked.take()) {
+                (Ok(Ok(())), _) => result.ok().map(|response| self.succeed(response)),
+                (Ok(Err(failure)), None) => {
                     self.fail(Some(result), failure, sent);
                     None
                 }
-                Err(panicked) => {
+                (Err(panicked), _) | (Ok(Err(_)), Some(panicked)) => {
                     self.last = Some(Box::new(result));
                     sent.failed();
                     self.driver.fail_unread(panicked);

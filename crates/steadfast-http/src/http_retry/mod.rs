@@ -209,6 +209,9 @@ impl HttpRetry {
     /// let retry = HttpRetry::guidance().also_idempotent(|request| request.path == "/search");
     /// # let _ = retry;
     /// ```
+    ///
+    /// If the rule panics, its request is not idempotent. It is sent once, and if that fails, it
+    /// fails with the panic ([D13](steadfast::decisions#d13)).
     #[must_use]
     pub fn also_idempotent(
         mut self,

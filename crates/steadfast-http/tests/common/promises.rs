@@ -35,6 +35,7 @@ pub async fn hold<C: Client>() {
     hostile_hints::<C>().await;
     twenty_at_once_leave_the_bucket_where_it_was::<C>().await;
     a_classifier_that_panics_ends_the_request::<C>().await;
+    a_rule_of_idempotency_that_panics_ends_the_request::<C>().await;
     one_budget_or_one_per_host::<C>().await;
     every_preset_survives_throttling::<C>().await;
     a_request_that_is_shed_is_not_sent::<C>().await;
@@ -242,6 +243,22 @@ async fn a_classifier_that_panics_ends_the_request<C: Client>() {
     let ended = C::new(retry).send(get(&server.uri())).await;
     assert_eq!((ended.status, ended.attempts), (Some(500), 1));
     assert_eq!(ended.cause, Some(Cause::StrategyFailed));
+}
+
+async fn a_rule_of_idempotency_that_panics_ends_the_request<C: Client>() {
+    let retry = HttpRetry::new(quick()).unwrap();
+    let retry = retry.also_idempotent(|_| std::panic::resume_unwind(Box::new("a bug")));
+    let client = C::new(retry);
+    for action in [answer(429), ServerAction::CloseRead] {
+        let server = Server::start([action]).await;
+        let ended = client.send(post(&server.uri(), b"body")).await;
+        assert_eq!(ended.attempts, 1);
+        assert_eq!(ended.cause, Some(Cause::StrategyFailed));
+        assert_eq!(server.seen().len(), 1);
+    }
+    let server = Server::start([]).await;
+    let ended = client.send(post(&server.uri(), b"body")).await;
+    assert_eq!(ended, TestOutcome::success(200, 1));
 }
 
 async fn one_budget_or_one_per_host<C: Client>() {

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::strategy::{Cause, Refusal};
 
-/// Raised by a request whose strategy, classifier or observer panicked ([D13](crate::decisions#d13)).
+/// Raised by a request whose strategy, classifier, observer or rule of idempotency panicked ([D13](crate::decisions#d13)).
 #[derive(Debug)]
 pub struct Panicked {
     message: String,
@@ -38,7 +38,7 @@ impl fmt::Display for Panicked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the retry strategy, classifier or observer panicked: {}",
+            "the retry strategy, classifier, observer or rule of idempotency panicked: {}",
             self.message
         )
     }
