@@ -1,6 +1,5 @@
-//! The client's default strategy: best effort, except for five terminal reasons
-//! (RFC 0049 revision 16, "Fail Fast (Terminal Errors)"; decision D1,
-//! docs/decisions.md).
+//! The client's default strategy: best effort, except for terminal reasons (RFC 0049
+//! revision 16, "Fail Fast (Terminal Errors)"; decision D1, docs/decisions.md).
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,12 +10,13 @@ use steadfast::{BestEffort, Failure, FastFailOnTerminalError, RetryStrategy};
 use crate::error::ErrorKind;
 use crate::reason;
 
-/// The five terminal reasons in the RFC's order ([D19](steadfast::decisions#d19)), and the error that each
+/// The five terminal reasons in the RFC's order ([D19](steadfast::decisions#d19)), that of a
+/// server which does not prove itself ([D60](steadfast::decisions#d60)), and the error that each
 /// becomes.
 ///
 /// **Volatile**, as the RFC requires: later versions may add reasons. Copy the list
 /// if you depend on exactly these.
-pub const TERMINALS: [Terminal; 5] = [
+pub const TERMINALS: [Terminal; 6] = [
     Terminal::new(&reason::AUTHENTICATION_ERROR, |_, failure| {
         let text = "the server refused these credentials; check user and password";
         raise_note(ErrorKind::AuthenticationFailure, text, failure)
@@ -38,6 +38,10 @@ pub const TERMINALS: [Terminal; 5] = [
             ErrorKind::CollectionNotFound,
             "the scope has no such collection",
         )
+    }),
+    Terminal::new(&reason::SERVER_NOT_PROVEN, |_, failure| {
+        let text = "the server did not prove that it knows the password";
+        raise_note(ErrorKind::AuthenticationFailure, text, failure)
     }),
 ];
 
@@ -62,7 +66,7 @@ pub fn fast_fail_on_terminal_errors() -> FastFailOnTerminalError<BestEffort> {
 /// Makes a strategy that gives up at once on the terminal reasons, and otherwise
 /// decides like another one.
 pub fn fast_fail_or<S: RetryStrategy>(otherwise: S) -> FastFailOnTerminalError<S> {
-    static LIST: [Terminal; 5] = TERMINALS;
+    static LIST: [Terminal; 6] = TERMINALS;
     FastFailOnTerminalError::new(otherwise, &LIST[..])
 }
 
@@ -119,6 +123,7 @@ mod tests {
             "BUCKET_ACCESS_ERROR",
             "SCOPE_NOT_FOUND",
             "COLLECTION_NOT_FOUND",
+            "SERVER_NOT_PROVEN",
         ];
         assert_eq!(names, order.map(|name| format!("Terminal({name:?})")));
     }

@@ -173,6 +173,10 @@ reasons! {
         "the response is final, and the application's `retry_if` asked for a retry",
         "RFC 0049, Response Received: retryable with application context",
         "check that `retry_if` returns true only if a retry can help";
+    client SERVER_NOT_PROVEN [allowing_non_idempotent_retry]
+        "the server accepted the credentials and did not prove that it knows the password (SCRAM), so it may be an impostor",
+        "D60; terminal, like those of RFC 0049 rev. 16",
+        "do not use this server: find out which server has that address, and use TLS";
     client KV_CONNECTION_FULL [allowing_non_idempotent_retry always_retried]
         "as many operations are in flight on the connection as `max_in_flight` allows, or its socket does not keep up",
         "D45, always retried: the operation waits in order for its turn",

@@ -16,7 +16,7 @@ use steadfast::Reason;
 use super::Address;
 use super::missing_bucket::MissingBuckets;
 use crate::kv::handshake::{Reached, Rejected};
-use crate::reason::{AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, TLS_ERROR};
+use crate::reason::{AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, SERVER_NOT_PROVEN, TLS_ERROR};
 
 /// Identifies a connection by its bucket, if any, and its node.
 pub(crate) type ConnectionKey = (Option<Arc<str>>, Address);
@@ -99,7 +99,8 @@ impl TerminalStates {
 
     /// The terminal state for operations on any service.
     pub(crate) fn for_cluster(&self) -> Option<Rejected> {
-        self.first(&[&AUTHENTICATION_ERROR, &TLS_ERROR], |_| true)
+        let order = [&AUTHENTICATION_ERROR, &SERVER_NOT_PROVEN, &TLS_ERROR];
+        self.first(&order, |_| true)
     }
 
     /// The terminal state for operations on this bucket, in the order of D19.
@@ -131,7 +132,8 @@ fn clear(states: &mut HashMap<ConnectionKey, Rejected>, key: &ConnectionKey, rea
     states.retain(|known, rejected| {
         let passed = |reason: &Reason, at: Reached| rejected.reason == reason && reached >= at;
         let own = passed(&TLS_ERROR, Reached::Answers)
-            || passed(&AUTHENTICATION_ERROR, Reached::Authentication);
+            || passed(&AUTHENTICATION_ERROR, Reached::Authentication)
+            || passed(&SERVER_NOT_PROVEN, Reached::Authentication);
         let for_bucket = passed(&BUCKET_ACCESS_ERROR, Reached::Bucket);
         !(own && known == key || for_bucket && known.0 == key.0)
     });
@@ -139,7 +141,13 @@ fn clear(states: &mut HashMap<ConnectionKey, Rejected>, key: &ConnectionKey, rea
 
 /// Returns whether a reason is a terminal state.
 pub(crate) fn is_terminal(reason: &Reason) -> bool {
-    [&AUTHENTICATION_ERROR, &TLS_ERROR, &BUCKET_ACCESS_ERROR].contains(&reason)
+    let terminal = [
+        &AUTHENTICATION_ERROR,
+        &SERVER_NOT_PROVEN,
+        &TLS_ERROR,
+        &BUCKET_ACCESS_ERROR,
+    ];
+    terminal.contains(&reason)
 }
 
 #[cfg(test)]
@@ -202,6 +210,7 @@ mod tests {
         let states = [
             (&TLS_ERROR, Reached::Answers),
             (&AUTHENTICATION_ERROR, Reached::Authentication),
+            (&SERVER_NOT_PROVEN, Reached::Authentication),
             (&BUCKET_ACCESS_ERROR, Reached::Bucket),
         ];
         let all = [

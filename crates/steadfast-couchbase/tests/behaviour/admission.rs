@@ -156,6 +156,8 @@ async fn a_server_that_does_not_prove_itself_is_reported_at_once() {
         let error = fails_at_once(&server).await;
         assert_eq!(error.kind(), ErrorKind::AuthenticationFailure, "{error:#}");
         assert!(error.to_string().contains("impostor"), "{error}");
+        assert!(reasons(&error).contains(&"SERVER_NOT_PROVEN"), "{error:#}");
+        assert!(!reasons(&error).contains(&"AUTHENTICATION_ERROR"));
         assert!(!error.is_ambiguous());
     }
 }

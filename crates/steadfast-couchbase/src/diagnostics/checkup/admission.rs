@@ -9,7 +9,9 @@ use super::{Checkup, Finding};
 use crate::config_error::ConfigError;
 use crate::kv::connection::Io;
 use crate::kv::handshake::{HandshakeParams, Rejected, bootstrap, features};
-use crate::reason::{AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABLE, TLS_ERROR};
+use crate::reason::{
+    AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABLE, SERVER_NOT_PROVEN, TLS_ERROR,
+};
 use crate::sasl::Channel;
 use crate::topology::{Address, parse_config};
 
@@ -25,7 +27,7 @@ pub(super) async fn authenticate(checkup: &Checkup, seed: &Address, io: Io) -> F
             Finding::works("authenticate", format!("{who}{nodes}"))
         }
         Err(rejected) => {
-            let advice = if rejected.is_unproven() {
+            let advice = if rejected.reason == &SERVER_NOT_PROVEN {
                 "do not use this server: find out which server has that address, and use TLS"
             } else if rejected.reason == &AUTHENTICATION_ERROR {
                 "check the password, or ask an administrator whether the user exists"

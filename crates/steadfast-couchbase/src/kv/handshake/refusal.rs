@@ -9,7 +9,8 @@ use steadfast_wire::{ErrorBody, Frame, Status};
 use crate::credentials::Credentials;
 use crate::error::ErrorKind;
 use crate::reason::{
-    AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABLE, SOCKET_NOT_AVAILABLE, TLS_ERROR,
+    AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABLE, SERVER_NOT_PROVEN,
+    SOCKET_NOT_AVAILABLE, TLS_ERROR,
 };
 use crate::sasl::SaslError;
 use crate::server_text::bounded;
@@ -35,10 +36,6 @@ pub(crate) enum DialCost {
     /// It was slow or broken off, so the node is probably busy.
     Much,
 }
-
-/// The note about a server that may be an impostor.
-const UNPROVEN: &str =
-    "the server did not prove that it knows the password, so it may be an impostor";
 
 /// The last step of a handshake that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +91,7 @@ impl Rejected {
 
     /// Returns whether other credentials or certificates could change it.
     pub(crate) fn is_of_credentials(&self) -> bool {
-        [&AUTHENTICATION_ERROR, &TLS_ERROR].contains(&self.reason)
+        [&AUTHENTICATION_ERROR, &SERVER_NOT_PROVEN, &TLS_ERROR].contains(&self.reason)
     }
 
     /// The socket, or the protocol on it, failed.
@@ -130,14 +127,13 @@ impl Rejected {
     }
 
     /// The server accepted the credentials but did not prove that it knows the
-    /// password. This failure is permanent, and the server must not be trusted.
+    /// password. This failure is permanent, and the server must not be trusted (D60).
     pub(super) fn unproven(error: &SaslError) -> Self {
-        Self::new(&AUTHENTICATION_ERROR, format!("{UNPROVEN} ({error})"))
-    }
-
-    /// Returns whether the server did not prove itself.
-    pub(crate) fn is_unproven(&self) -> bool {
-        self.note.starts_with(UNPROVEN)
+        let note = format!(
+            "the server did not prove that it knows the password, so it may be an impostor \
+             ({error})"
+        );
+        Self::new(&SERVER_NOT_PROVEN, note)
     }
 
     /// Returns whether the node does not have the bucket, which the user may open.
@@ -187,7 +183,7 @@ impl Rejected {
 /// The kind of the error if the strategy does not wait for a connection that was
 /// rejected for this reason.
 pub(crate) fn kind_of(reason: &Reason) -> ErrorKind {
-    if reason == &AUTHENTICATION_ERROR {
+    if reason == &AUTHENTICATION_ERROR || reason == &SERVER_NOT_PROVEN {
         ErrorKind::AuthenticationFailure
     } else if reason == &TLS_ERROR || reason == &BUCKET_ACCESS_ERROR {
         ErrorKind::Couchbase

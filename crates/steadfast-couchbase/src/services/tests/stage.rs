@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use super::support::{TestClient, builder, cluster, config, eventually, pair, patiently, reasons};
 use crate::error::{Error, ErrorKind};
-use crate::reason::{AUTHENTICATION_ERROR, TLS_ERROR};
+use crate::reason::{AUTHENTICATION_ERROR, SERVER_NOT_PROVEN, TLS_ERROR};
 use crate::{Cluster, Query};
 
 /// A statement that writes, so that the journal counts how often it was applied.
@@ -311,6 +311,7 @@ async fn terminal_reasons_are_reported_only_if_nothing_can_be_dispatched() {
     let cluster = cluster(1).await;
     for (reason, kind) in [
         (&AUTHENTICATION_ERROR, ErrorKind::AuthenticationFailure),
+        (&SERVER_NOT_PROVEN, ErrorKind::AuthenticationFailure),
         (&TLS_ERROR, ErrorKind::Couchbase),
     ] {
         let client = TestClient::unconnected();
