@@ -95,7 +95,7 @@ reasons! {
     client KV_TEMPORARY_FAILURE [allowing_non_idempotent_retry]
         "the server is temporarily unable to apply the operation, and did not apply it",
         LIST,
-        "the node is out of memory or behind on its disk: send fewer requests, or add memory";
+        "wait if the node has just started: it is warming up; otherwise it is out of memory or behind on its disk: send fewer requests, or add memory";
     client KV_SYNC_WRITE_IN_PROGRESS [allowing_non_idempotent_retry]
         "a durable write to the document is not finished; the server did not apply the operation",
         LIST,
@@ -151,7 +151,7 @@ reasons! {
     client BUCKET_ACCESS_ERROR [allowing_non_idempotent_retry]
         "the server does not open the bucket",
         "RFC 0049 rev. 16, Fail Fast (Terminal Errors); D2, D4, D19",
-        "check that the bucket exists and that the user has rights on it";
+        "check that the bucket exists, that the user has rights on it, and that it is no memcached bucket";
     client SCOPE_NOT_FOUND [allowing_non_idempotent_retry]
         "the bucket has no such scope",
         "RFC 0049 rev. 16, Fail Fast (Terminal Errors); D2, D10, D11, D19",

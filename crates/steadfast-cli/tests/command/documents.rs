@@ -128,7 +128,7 @@ fn an_error_is_printed_as_a_line_a_history_or_json() {
         "{short:?}"
     );
     assert!(
-        lines[1].starts_with("  → the node is out of memory"),
+        lines[1].starts_with("  → wait if the node has just started"),
         "{short:?}"
     );
     let long = get(&["-v"]);

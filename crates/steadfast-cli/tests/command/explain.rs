@@ -21,11 +21,12 @@ fn a_temporary_failure_is_explained_in_full() {
     let expected = "\
 upsert answered ETMPFAIL (0x86)
   reason      KV_TEMPORARY_FAILURE: the server is temporarily unable to apply the operation, and did not apply it
+  likely      the node is probably warming up after a restart; or it is out of memory, or behind on its disk
   decision    retry: the reason allows it, although upsert is not idempotent
   delays      1, 2, 4, 8, 16, 32, 64, 128, 256, 500 ms … until the deadline (2.5 s: 13 attempts at most)
   rule        RFC 0049, Response Code Retry List
   strategy    best effort (backoff 1ms × 2ⁿ up to 500ms), failing fast on terminal errors
-  what helps  the node is out of memory or behind on its disk: send fewer requests, or add memory
+  what helps  wait if the node has just started: it is warming up; otherwise it is out of memory or behind on its disk: send fewer requests, or add memory
 If the connection had closed before the response instead: no retry: it may have been applied, and upsert is not idempotent.
 ";
     for status in ["0x86", "134", "ETMPFAIL", "etmpfail"] {
@@ -56,6 +57,19 @@ fn the_stage_decides_before_the_response() {
     assert_eq!(json("query --in-flight --readonly")["retry"], true);
     assert_eq!(json("management GET --in-flight")["retry"], true);
     assert_eq!(json("management POST --in-flight")["retry"], false);
+}
+
+#[test]
+fn a_document_that_is_not_locked_is_the_likeliest_cause_of_an_unlock_that_fails() {
+    let output = explain("kv unlock --status 0x86");
+    assert!(
+        output
+            .stdout
+            .contains("likely      the document is probably not locked")
+    );
+    assert!(!output.stdout.contains("memory"), "{}", output.stdout);
+    let likely = json("kv unlock --status 0x86")["likely_cause"].to_string();
+    assert!(likely.contains("not locked"), "{likely}");
 }
 
 #[test]

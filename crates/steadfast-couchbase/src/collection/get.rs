@@ -50,7 +50,9 @@ impl Collection {
 }
 
 impl<'a> Get<'a> {
-    /// Reads the expiry of the document as well.
+    /// Reads the expiry of the document as well, by a subdocument lookup. Servers before 8.0
+    /// answer LOCKED to it while the document is locked, so it waits for the end of the lock. A
+    /// plain `get` does not.
     pub fn with_expiry(mut self) -> Self {
         self.with_expiry = true;
         self

@@ -25,6 +25,11 @@ impl Collection {
     /// Reads a document and locks it for at most this time. The CAS of the result
     /// allows changing the document, or [`unlock`](Self::unlock).
     ///
+    /// While the document is locked, writes without that CAS are answered LOCKED and are
+    /// retried, and `insert` fails at once with `DocumentExists`. A plain `get` reads it. On
+    /// servers before 8.0, `lookup_in` and `get().with_expiry()` are answered LOCKED too, so they
+    /// wait for the end of the lock.
+    ///
     /// The server counts in seconds; the time is rounded up. The server's maximum
     /// is 30 s unless configured otherwise. It does not reject a longer time, but
     /// the lock then holds for 15 s.
@@ -44,6 +49,11 @@ impl Collection {
 
     /// Unlocks a document, with the CAS that [`get_and_lock`] returned.
     ///
+    /// A document that is not locked is a [`DocumentNotLocked`] on servers since 7.6. Earlier ones
+    /// answer with a temporary failure (0x86), which RFC 0049 retries. So a timeout with the
+    /// reason `KV_TEMPORARY_FAILURE` means most likely that the document was not locked
+    /// (decision [D58](steadfast::decisions#d58)).
+    ///
     /// Another CAS is a [`CasMismatch`] and is not retried: waiting would only
     /// outlast the lock of another client (RFC 0049, "Response Code Retry List";
     /// decision [D12](steadfast::decisions#d12)).
@@ -59,6 +69,7 @@ impl Collection {
     ///
     /// [`get_and_lock`]: Self::get_and_lock
     /// [`CasMismatch`]: crate::ErrorKind::CasMismatch
+    /// [`DocumentNotLocked`]: crate::ErrorKind::DocumentNotLocked
     pub fn unlock<'a>(&'a self, id: &'a str, cas: u64) -> Unlock<'a> {
         let mut request = KvRequest::new(self, KvOperation::Unlock, id);
         request.require_cas(cas);

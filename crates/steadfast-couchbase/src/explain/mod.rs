@@ -100,6 +100,22 @@ pub fn may_have_been_applied(
     }
 }
 
+/// Returns the likeliest cause of a status that has several. Errors name it in the history of
+/// their attempts.
+pub fn likely_cause(operation: KvOperation, status: Status) -> Option<&'static str> {
+    match (operation, status) {
+        // Since 7.6, servers answer 0x0e (D58).
+        (KvOperation::Unlock, Status::TemporaryFailure) => {
+            Some("the document is probably not locked; servers before 7.6 answer so")
+        }
+        (_, Status::TemporaryFailure) => Some(
+            "the node is probably warming up after a restart; or it is out of memory, or behind \
+             on its disk",
+        ),
+        _ => None,
+    }
+}
+
 /// Returns what it means that an operation could not be sent for this reason.
 pub fn not_sent(reason: &'static Reason) -> AttemptMeaning {
     let kind = if reason == &SCOPE_NOT_FOUND {

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use steadfast::{BestEffort, StrategyExt};
+use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::ErrorKind;
+use steadfast_wire::{Opcode, Status};
 
-use crate::fixture::{Setup, fails_with, quickly_then_never, reasons};
+use crate::fixture::{Setup, fails_with, ms, quickly_then_never, reasons};
 
 const LOCK: Duration = Duration::from_secs(10);
 
@@ -66,4 +68,24 @@ async fn unlocking_with_another_cas_is_a_mismatch_and_is_not_retried() {
     let error = fails_with(outcome, ErrorKind::CasMismatch);
     assert_eq!(error.attempts(), 1);
     assert_eq!(reasons(&error), [""; 0], "the orchestrator never saw it");
+}
+
+/// Servers before 7.6 say no more than that.
+#[tokio::test]
+async fn an_unlock_that_is_answered_with_a_temporary_failure_names_the_likeliest_cause() {
+    let setup = Setup::simple().await;
+    let unlocks = Fault::on(Opcode::UnlockKey).answer(Status::TemporaryFailure);
+    let unlocks = setup.server.fault(unlocks);
+    let outcome = setup.users.unlock("ada", 1).timeout(ms(50)).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
+    assert!(unlocks.fired() > 1, "RFC 0049 retries it");
+    assert!(
+        format!("{error:#}").contains("probably not locked"),
+        "{error:#}"
+    );
+    let reads = Fault::on(Opcode::Get).answer(Status::TemporaryFailure);
+    let _reads = setup.server.fault(reads);
+    let outcome = setup.users.get("ada").timeout(ms(50)).await;
+    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
+    assert!(format!("{error:#}").contains("warming up"), "{error:#}");
 }

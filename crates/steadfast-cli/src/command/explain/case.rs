@@ -9,7 +9,8 @@ use steadfast::strategy::Cause;
 use steadfast::{Failure, RetryStrategy, Stage};
 use steadfast_couchbase::ErrorKind;
 use steadfast_couchbase::explain::{
-    AttemptMeaning, about, answered_http, answered_kv, in_flight, may_have_been_applied, not_sent,
+    AttemptMeaning, about, answered_http, answered_kv, in_flight, likely_cause,
+    may_have_been_applied, not_sent,
 };
 use steadfast_wire::error_map::ErrorMap;
 
@@ -27,6 +28,7 @@ pub(super) struct ExplainedCase {
     idempotent: bool,
     ended: String,
     stage: Stage,
+    likely: Option<&'static str>,
     result: CaseResult,
     delays: Option<String>,
 }
@@ -101,6 +103,10 @@ impl ExplainedCase {
             idempotent: operation.idempotent,
             ended: end.describe(),
             stage,
+            likely: match (end, operation.protocol) {
+                (AttemptEnd::Status(status), Protocol::Kv(kv)) => likely_cause(kv, *status),
+                _ => None,
+            },
             result,
             delays,
         })
@@ -169,6 +175,14 @@ impl ExplainedCase {
         }
     }
 
+    /// Returns what to do about it.
+    fn advice(&self, failed: &FailedCase) -> Option<&'static str> {
+        match (self.operation, self.likely) {
+            ("unlock", Some(_)) => Some("check that the document is locked when it is unlocked"),
+            _ => about(failed.failure.reason).map(|about| about.advice),
+        }
+    }
+
     pub(super) fn would_retry(&self) -> bool {
         match &self.result {
             CaseResult::Failed(failed) => failed.explanation.would_retry(),
@@ -200,6 +214,9 @@ impl ExplainedCase {
             "retry": self.would_retry(),
             "rule": self.rule(),
         });
+        if let Some(likely) = self.likely {
+            json["likely_cause"] = json!(likely);
+        }
         match &self.result {
             CaseResult::Succeeded => {}
             CaseResult::Final { kind, ambiguous } => {
@@ -250,6 +267,9 @@ impl fmt::Display for ExplainedCase {
                 Some(about) => row("reason", &format_args!("{reason}: {}", about.meaning))?,
                 None => row("reason", &reason)?,
             }
+            if let Some(likely) = self.likely {
+                row("likely", &likely)?;
+            }
         }
         let colour = match &self.result {
             CaseResult::Succeeded => GOOD,
@@ -278,8 +298,8 @@ impl fmt::Display for ExplainedCase {
         }
         if let CaseResult::Failed(failed) = &self.result {
             row("strategy", &styled(FAINT, failed.plan.strategy()))?;
-            if let Some(about) = about(failed.failure.reason) {
-                row("what helps", &about.advice)?;
+            if let Some(advice) = self.advice(failed) {
+                row("what helps", &advice)?;
             }
         }
         Ok(())

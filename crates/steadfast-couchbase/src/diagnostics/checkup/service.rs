@@ -11,6 +11,7 @@ use crate::diagnostics::{
     DiagnosticsReport, EndpointDiagnostics, EndpointState, PingReport, PingResult,
 };
 use crate::error::{Error, ErrorKind};
+use crate::reason::KV_TEMPORARY_FAILURE;
 use crate::services;
 use crate::world::now;
 use crate::{Bucket, Cluster};
@@ -178,6 +179,10 @@ async fn read(collection: &Collection) -> (Option<ErrorKind>, Finding) {
 fn unread(error: &Error) -> Finding {
     let advice = match error.kind() {
         ErrorKind::AuthenticationFailure => "give the user the right to read there",
+        _ if error.reasons().contains(&KV_TEMPORARY_FAILURE) => {
+            "wait if the node has just started: it is warming up, and reads its documents from \
+             disk; otherwise it is out of memory, or behind on its disk"
+        }
         _ => "the reasons stand in the error; `steadfast explain` has more about each",
     };
     Finding::fails("read", error.to_string(), advice)

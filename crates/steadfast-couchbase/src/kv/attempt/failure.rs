@@ -14,6 +14,7 @@ use steadfast_wire::{Frame, Status};
 use super::KvAttempts;
 use crate::drive::AttemptError;
 use crate::error::ErrorKind;
+use crate::explain::likely_cause;
 use crate::kv::collection_ids::manifest_uid;
 use crate::kv::connection::{Connection, NoResponse, NoResponseCause, SubmitError, Turn};
 use crate::kv::meaning::{Disposition, failed_path, path_error};
@@ -207,9 +208,12 @@ impl KvAttempts<'_> {
             self.last.record(&response);
             return Err(AttemptError::Final(kind));
         };
-        let failure = failure
-            .with_peer(connection.peer.clone())
-            .with_note(format!("answered {status}"));
+        let failure = failure.with_peer(connection.peer.clone()).with_note(
+            match likely_cause(operation, status) {
+                Some(cause) => format!("answered {status}: {cause}"),
+                None => format!("answered {status}"),
+            },
+        );
         let failure = match meaning.disposition {
             Disposition::Reroute => self.reroute(failure, &response, &connection, deadline),
             Disposition::DropCollectionId => {
