@@ -1,8 +1,11 @@
 //! `steadfast doctor`, against healthy and broken clusters.
 
+use std::net::TcpListener;
+
 use serde_json::Value;
 use steadfast_cluster::Service;
 use steadfast_cluster::fault::Fault;
+use steadfast_wire::{Opcode, Status};
 
 use crate::support::{Output, Served, command, run};
 
@@ -274,4 +277,41 @@ fn every_host_is_shown_and_ipv6_has_brackets() {
     }
     assert!(connect.contains("not [::1]:1: "), "{output:?}");
     assert!(connect.contains("not 127.0.0.1:1: "), "{output:?}");
+}
+
+#[test]
+fn a_seed_that_accepts_and_stays_silent_is_named_and_the_next_is_tried() {
+    let served = Served::start(|builder| builder);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().unwrap();
+    let address = served.address("travel?connect_timeout=300ms");
+    let both = address.replacen("://", &format!("://{silent},"), 1);
+    let output = served.run(&["doctor", &both]);
+    works(&output, "authenticate");
+    works(&output, "bucket");
+    let text = format!("not {silent}: {silent} accepts the connection and stays silent");
+    assert!(found(&output, "authenticate").contains(&text), "{output:?}");
+
+    let alone = format!("couchbase://{silent}/travel?connect_timeout=300ms");
+    let output = served.run(&["doctor", &alone]);
+    fails(&output, "authenticate", "stays silent", "key-value port");
+}
+
+#[test]
+fn a_connection_that_is_closed_at_once_may_be_one_too_many() {
+    let served = Served::start(|builder| builder);
+    let closing = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = closing.local_addr().unwrap();
+    std::thread::spawn(move || while closing.accept().is_ok() {});
+    let output = served.run(&["doctor", &format!("couchbase://{address}/travel")]);
+    fails(&output, "authenticate", "", "max_connections");
+}
+
+#[test]
+fn a_node_that_warms_up_is_told_from_one_without_memory() {
+    let served = Served::start(|builder| builder);
+    let warming_up = Fault::on(Opcode::Get).answer(Status::TemporaryFailure);
+    let _warming_up = served.cluster().fault(warming_up);
+    let output = served.run(&["doctor", &served.address("travel?kv_timeout=300ms")]);
+    fails(&output, "read", "KV_TEMPORARY_FAILURE", "it is warming up");
 }

@@ -7,8 +7,9 @@ use tokio::time::timeout;
 use super::reach::{dial, secure};
 use super::{Checkup, Finding};
 use crate::config_error::ConfigError;
+use crate::credentials::CredentialKind;
 use crate::kv::connection::Io;
-use crate::kv::handshake::{HandshakeParams, Rejected, bootstrap, features};
+use crate::kv::handshake::{HandshakeParams, Reached, Rejected, bootstrap, features};
 use crate::reason::{
     AUTHENTICATION_ERROR, BUCKET_ACCESS_ERROR, NODE_NOT_AVAILABLE, SERVER_NOT_PROVEN, TLS_ERROR,
 };
@@ -31,14 +32,32 @@ pub(super) async fn authenticate(checkup: &Checkup, seed: &Address, io: Io) -> F
                 "do not use this server: find out which server has that address, and use TLS"
             } else if rejected.reason == &AUTHENTICATION_ERROR {
                 "check the password, or ask an administrator whether the user exists"
-            } else if rejected.reason == &TLS_ERROR {
-                "the server does not take the client's certificate: ask who issued it"
             } else {
-                "is that the key-value port of a Couchbase server, and does it want TLS \
-                 (couchbases://)?"
+                not_entered(checkup, &rejected)
             };
             Finding::fails("authenticate", rejected.note, advice)
         }
+    }
+}
+
+/// Returns what to do about a server that ends the connection before it knows the user.
+fn not_entered(checkup: &Checkup, rejected: &Rejected) -> &'static str {
+    let certificate = matches!(checkup.credentials.kind(), CredentialKind::Certificate(_));
+    let is_tls = checkup.string.is_tls();
+    if rejected.reason == &TLS_ERROR && certificate {
+        "the server does not take the client's certificate: ask who issued it"
+    } else if rejected.reason == &TLS_ERROR {
+        "the server probably demands a client certificate, and none was offered: use one"
+    } else if certificate && is_tls && rejected.reached == Reached::Nothing {
+        "the client's certificate probably maps to no user: check the server's settings for \
+         client certificates, and that the user exists"
+    } else if is_tls {
+        "is that the key-value port of a Couchbase server? A server with too many connections \
+         (max_connections) closes new ones, too"
+    } else {
+        "is that the key-value port of a Couchbase server, and does it want TLS \
+         (couchbases://)? A server with too many connections (max_connections) closes new \
+         ones, too"
     }
 }
 
@@ -62,7 +81,9 @@ pub(super) async fn bucket(checkup: &Checkup, seed: &Address) -> Result<Finding,
             Finding::works("bucket", format!("{bucket}{size}"))
         }
         Err(rejected) => {
-            let advice = if rejected.reason == &BUCKET_ACCESS_ERROR {
+            let advice = if rejected.reason == &BUCKET_ACCESS_ERROR && rejected.unsupported {
+                "use an ephemeral bucket instead of a memcached one"
+            } else if rejected.reason == &BUCKET_ACCESS_ERROR {
                 "create the bucket, or give the user rights on it; the server says the same of both"
             } else if rejected.reason == &NODE_NOT_AVAILABLE {
                 "check the spelling of the bucket's name; if the node has just started, wait until its \
@@ -103,7 +124,9 @@ async fn enter(
                 .map(|frame| parse_config(&frame, &seed.host))
                 .transpose()
         }
-        Err(_) => Err(Rejected::lost(format!("no response within {limit:?}"))),
+        Err(_) => Err(Rejected::lost(format!(
+            "{seed} accepts the connection and stays silent: no response within {limit:?}"
+        ))),
     }
 }
 

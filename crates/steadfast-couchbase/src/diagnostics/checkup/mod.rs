@@ -10,6 +10,7 @@ mod capella;
 mod reach;
 mod service;
 
+use futures_util::future::{join_all, try_join_all};
 use serde::Serialize;
 
 use crate::config_error::ConfigError;
@@ -136,10 +137,10 @@ impl Checkup {
             self.rest(&["connect", "TLS", "authenticate", "bucket"], note);
             return Ok(findings);
         }
-        let (seed, socket) = match reach::connect(&seeds, &self.options).await {
-            Ok((seed, socket, finding)) => {
+        let sockets = match reach::connect(&seeds, &self.options).await {
+            Ok((sockets, finding)) => {
                 note(finding);
-                (seed, socket)
+                sockets
             }
             Err(finding) => {
                 note(finding);
@@ -147,13 +148,28 @@ impl Checkup {
                 return Ok(findings);
             }
         };
-        let (finding, io) = reach::secure(self, &seed, socket).await?;
-        note(finding);
-        let Some(io) = io else {
+        // A seed can accept and stay silent. A client needs one that works, so all are tried.
+        let secured = sockets.into_iter().map(|(seed, socket)| async {
+            let (finding, io) = reach::secure(self, &seed, socket).await?;
+            Ok((seed, finding, io))
+        });
+        let mut each = Vec::new();
+        let mut secure = Vec::new();
+        for (seed, finding, io) in try_join_all(secured).await? {
+            each.push((seed.clone(), finding));
+            secure.extend(io.map(|io| (seed, io)));
+        }
+        note(of_seeds(each).1);
+        if secure.is_empty() {
             self.rest(&["authenticate", "bucket"], note);
             return Ok(findings);
-        };
-        if !note(admission::authenticate(self, &seed, io).await) {
+        }
+        let entered = secure.into_iter().map(|(seed, io)| async {
+            let finding = admission::authenticate(self, &seed, io).await;
+            (seed, finding)
+        });
+        let (seed, finding) = of_seeds(join_all(entered).await);
+        if !note(finding) {
             self.rest(&["bucket"], note);
             return Ok(findings);
         }
@@ -179,6 +195,25 @@ impl Checkup {
             }
         }
     }
+}
+
+/// Makes one finding of those of all seeds. It is that of the first seed that does not fail,
+/// because a client needs no more, and names the others. Returns its seed, too.
+fn of_seeds(mut each: Vec<(Address, Finding)>) -> (Address, Finding) {
+    let failed = |finding: &Finding| finding.outcome == CheckResult::Fails;
+    let best = each.iter().position(|(_, finding)| !failed(finding));
+    let (seed, mut finding) = each.remove(best.unwrap_or(0));
+    let others = each.iter().filter(|(_, other)| failed(other));
+    let others = others.map(|(seed, other)| format!("{seed}: {}", other.text));
+    let others: Vec<String> = others.collect();
+    if !others.is_empty() {
+        let (text, others) = (&finding.text, others.join("; "));
+        finding.text = match best {
+            Some(_) => format!("{seed}: {text}; not {others}"),
+            None => format!("{seed}: {text}; {others}"),
+        };
+    }
+    (seed, finding)
 }
 
 impl Finding {

@@ -60,13 +60,13 @@ pub(super) async fn name(seeds: &[Address], srv: bool, limit: Duration) -> Findi
     Finding::works("name", text)
 }
 
-/// Connects to every host, and returns the first connection. It works if one host accepts,
+/// Connects to every host, and returns the connections. It works if one host accepts,
 /// because a client needs no more. Cancel-safe: dropping the future closes the sockets.
 pub(super) async fn connect(
     seeds: &[Address],
     options: &ClusterOptions,
-) -> Result<(Address, TcpStream, Finding), Finding> {
-    let mut first = None;
+) -> Result<(Vec<(Address, TcpStream)>, Finding), Finding> {
+    let mut sockets = Vec::new();
     let mut accepted = Vec::new();
     let mut failed = Vec::new();
     let mut advice = String::new();
@@ -79,7 +79,7 @@ pub(super) async fn connect(
         match dialled {
             Ok(socket) => {
                 accepted.push(format!("{seed} in {:.1} ms", took.as_secs_f64() * 1e3));
-                first.get_or_insert((seed.clone(), socket));
+                sockets.push((seed.clone(), socket));
             }
             Err(error) => {
                 failed.push(format!("{seed}: {error}"));
@@ -87,14 +87,14 @@ pub(super) async fn connect(
             }
         }
     }
-    let Some((seed, socket)) = first else {
+    if sockets.is_empty() {
         return Err(Finding::fails("connect", failed.join("; "), advice));
-    };
+    }
     let mut text = accepted.join("; ");
     if !failed.is_empty() {
         text.push_str(&format!("; not {}", failed.join("; not ")));
     }
-    Ok((seed, socket, Finding::works("connect", text)))
+    Ok((sockets, Finding::works("connect", text)))
 }
 
 /// Connects to a host. Cancel-safe: dropping the future closes the socket.

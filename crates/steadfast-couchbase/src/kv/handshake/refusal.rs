@@ -24,6 +24,8 @@ pub(crate) struct Rejected {
     pub(crate) note: String,
     /// The steps that succeeded before.
     pub(crate) reached: Reached,
+    /// Set for a bucket of a kind that the client cannot use.
+    pub(crate) unsupported: bool,
     /// What is known about the cost beyond that; see [`Rejected::cost`].
     cost: Option<DialCost>,
 }
@@ -59,6 +61,7 @@ impl Rejected {
             reason,
             note: bounded(&note),
             reached: Reached::Nothing,
+            unsupported: false,
             cost: None,
         }
     }
@@ -161,7 +164,10 @@ impl Rejected {
 
     /// The bucket is of a kind that the client cannot use.
     pub(crate) fn unsupported_bucket(problem: &dyn fmt::Display) -> Self {
-        Self::new(&BUCKET_ACCESS_ERROR, problem.to_string())
+        Self {
+            unsupported: true,
+            ..Self::new(&BUCKET_ACCESS_ERROR, problem.to_string())
+        }
     }
 
     /// The same rejection, after these steps succeeded.
