@@ -30,6 +30,9 @@ impl Bucket {
     }
 
     /// Returns a collection of a scope. Keep it: its id is looked up once.
+    ///
+    /// A name has at most 251 bytes: letters and digits (A-Z, a-z, 0-9), `_`, `-` and `%`.
+    /// Operations on a collection with another name fail at once as invalid arguments.
     pub fn collection(&self, scope: &str, collection: &str) -> Collection {
         Collection::new(self.handle.clone(), self.core.clone(), scope, collection)
     }

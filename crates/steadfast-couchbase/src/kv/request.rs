@@ -268,11 +268,15 @@ impl<'a> KvRequest<'a> {
     pub(crate) fn check(&self) -> Result<()> {
         let is_usual = (1..=MAX_ID_ANYWHERE).contains(&self.id.len())
             && self.value.len() <= MAX_VALUE
-            && !self.with_cas;
+            && !self.with_cas
+            && self.collection.entry.invalid_name.is_none();
         if is_usual { Ok(()) } else { self.check_all() }
     }
 
     fn check_all(&self) -> Result<()> {
+        if let Some(problem) = &self.collection.entry.invalid_name {
+            return Err(self.invalid(&**problem));
+        }
         match self.id.len() {
             0 if self.key != KeyPlace::Absent => return Err(self.invalid("the key is empty")),
             0..=MAX_ID_ANYWHERE => {}

@@ -6,6 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::collection::{LookupInSpec, MutateInSpec as Spec, Raw, StoreSemantics};
 use steadfast_couchbase::{Collection, Error, ErrorKind};
+use steadfast_wire::Opcode;
 
 use crate::fixture::{Setup, fails_with};
 
@@ -39,6 +40,31 @@ async fn on_key(users: &Collection, id: &str) -> Vec<Error> {
     let errors: Vec<_> = outcomes.into_iter().flatten().collect();
     assert_eq!(errors.len(), count, "one of them was taken");
     errors
+}
+
+#[tokio::test]
+async fn an_invalid_name_is_rejected_by_every_operation_and_the_error_says_what_is_allowed() {
+    let setup = Setup::simple().await;
+    let bucket = setup.cluster.bucket("travel");
+    let asked = Fault::on(Opcode::GetCollectionId).pass();
+    let asked = setup.server.fault(asked);
+    let (longest, too_long) = ("n".repeat(251), "n".repeat(252));
+    for (scope, name, what) in [
+        ("inv!entory", "hotels", "scope"),
+        ("inventory", "hot els", "collection"),
+        ("inventory", &*too_long, "collection"),
+        ("inventory", "hôtels", "collection"),
+    ] {
+        for error in on_key(&bucket.collection(scope, name), "k").await {
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+            let text = error.to_string();
+            assert!(text.contains(&format!("the name of a {what}")), "{text}");
+            assert!(text.contains("at most 251 bytes"), "{text}");
+        }
+    }
+    assert_eq!(asked.fired(), 0);
+    let error = bucket.collection("_default", &longest).get("k").await;
+    fails_with(error, ErrorKind::CollectionNotFound);
 }
 
 #[tokio::test]

@@ -39,6 +39,8 @@ type Names = (Arc<str>, Arc<str>);
 pub(crate) struct CollectionEntry {
     pub(crate) scope: Arc<str>,
     pub(crate) name: Arc<str>,
+    /// The reason why no scope or collection can have these names, if so.
+    pub(crate) invalid_name: Option<Box<str>>,
     /// The durations of operations on it.
     pub(crate) durations: Durations,
     known: AtomicU64,
@@ -83,12 +85,31 @@ impl CollectionIds {
     }
 }
 
+/// The longest name of a scope or a collection.
+const MAX_NAME_BYTES: usize = 251;
+
+/// Returns why no scope or collection can have this name. An empty one is the default.
+fn problem(what: &str, name: &str) -> Option<Box<str>> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-%".contains(&byte);
+    let is_valid = name.len() <= MAX_NAME_BYTES && name.bytes().all(is_allowed);
+    let problem = || {
+        let beginning: String = name.chars().take(40).collect();
+        format!(
+            "{beginning:?} cannot be the name of a {what}: a name has at most {MAX_NAME_BYTES} \
+             bytes, which are letters and digits (A-Z, a-z, 0-9), '_', '-' and '%'"
+        )
+    };
+    (!is_valid).then(|| problem().into())
+}
+
 impl CollectionEntry {
     fn new(scope: Arc<str>, name: Arc<str>) -> Self {
         let known = initial_state(&scope, &name);
+        let invalid_name = problem("scope", &scope).or_else(|| problem("collection", &name));
         Self {
             scope,
             name,
+            invalid_name,
             durations: Durations::default(),
             known: AtomicU64::new(known),
             state: Mutex::default(),
