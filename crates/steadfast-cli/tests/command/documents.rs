@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use steadfast_cluster::Service;
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::script::ScriptSpec;
+use steadfast_couchbase::collection::Raw;
+use steadfast_couchbase::{Cluster, Credentials};
 use steadfast_wire::{Opcode, Status};
 
 use crate::support::{Served, command, run, steadfast};
@@ -32,6 +34,28 @@ fn documents_are_stored_and_read_byte_for_byte() {
     let all: Value = serde_json::from_str(&all.stdout).unwrap();
     assert_eq!(all["content"], json!({"a": [1, 2], "b": 1.0}));
     assert_eq!(all["cas"], cas.trim_start_matches("cas "));
+}
+
+#[test]
+fn text_is_text_in_json() {
+    let served = served();
+    let travel = served.address("travel");
+    let store = async |text: &str| {
+        let string = served.cluster().connection_string();
+        let client = Cluster::connect(&string, Credentials::password("app", "secret")).await;
+        let client = client.unwrap();
+        // Some SDKs have their own bits in the flags.
+        let text = Raw::with_flags(text.to_owned(), 0x0400_0004);
+        let collection = client.bucket("travel").default_collection();
+        collection.upsert_raw("k", text).await.unwrap();
+        client.close().await;
+    };
+    for text in ["Dear Ada", "42"] {
+        served.block_on(store(text));
+        let found = served.run(&["get", &travel, "k", "--json"]);
+        let found: Value = serde_json::from_str(&found.stdout).unwrap();
+        assert_eq!(found["content"], json!(text), "{found}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use clap::Args;
 use serde_json::json;
 use serde_json::value::RawValue;
-use steadfast_couchbase::collection::GetResult;
+use steadfast_couchbase::collection::{Format, GetResult};
 
 use crate::connect::ConnectArgs;
 use crate::output::{bytes, line, stderr_line};
@@ -49,12 +49,16 @@ pub(crate) async fn run(args: GetArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Formats a document with its metadata. Content that is not JSON becomes a list of bytes.
+/// Formats a document with its metadata. By its flags, the content is text or JSON. Other content
+/// that is not JSON becomes a list of bytes.
 fn to_json(document: &GetResult) -> String {
+    let text = document.text().ok();
+    let text = text.filter(|_| document.format() == Format::Text);
     let content = serde_json::from_slice::<&RawValue>(document.bytes());
-    let (name, content) = match &content {
-        Ok(content) => ("content", content.get().to_owned()),
-        Err(_) => ("bytes", json!(&document.bytes()[..]).to_string()),
+    let (name, content) = match (text, &content) {
+        (Some(text), _) => ("content", json!(text).to_string()),
+        (None, Ok(content)) => ("content", content.get().to_owned()),
+        (None, Err(_)) => ("bytes", json!(&document.bytes()[..]).to_string()),
     };
     let (cas, flags) = (document.cas(), document.flags());
     format!(r#"{{"cas":"{cas}","flags":{flags},"{name}":{content}}}"#)
