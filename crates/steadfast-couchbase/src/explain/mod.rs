@@ -103,14 +103,23 @@ pub fn may_have_been_applied(
 /// Returns the likeliest cause of a status that has several. Errors name it in the history of
 /// their attempts.
 pub fn likely_cause(operation: KvOperation, status: Status) -> Option<&'static str> {
+    likely_note(operation, status)?.strip_prefix(ANSWERED_ETMPFAIL)
+}
+
+const ANSWERED_ETMPFAIL: &str = "answered ETMPFAIL (0x86): ";
+
+/// Returns the note of an attempt with a likely cause. It is static, because thousands of
+/// operations may wait with it.
+pub(crate) fn likely_note(operation: KvOperation, status: Status) -> Option<&'static str> {
     match (operation, status) {
         // Since 7.6, servers answer 0x0e (D58).
-        (KvOperation::Unlock, Status::TemporaryFailure) => {
-            Some("the document is probably not locked; servers before 7.6 answer so")
-        }
+        (KvOperation::Unlock, Status::TemporaryFailure) => Some(
+            "answered ETMPFAIL (0x86): the document is probably not locked; servers before 7.6 \
+             answer so",
+        ),
         (_, Status::TemporaryFailure) => Some(
-            "the node is probably warming up after a restart; or it is out of memory, or behind \
-             on its disk",
+            "answered ETMPFAIL (0x86): the node is probably warming up after a restart; or it is \
+             out of memory, or behind on its disk",
         ),
         _ => None,
     }

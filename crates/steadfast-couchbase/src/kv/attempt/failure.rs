@@ -14,7 +14,7 @@ use steadfast_wire::{Frame, Status};
 use super::KvAttempts;
 use crate::drive::AttemptError;
 use crate::error::ErrorKind;
-use crate::explain::likely_cause;
+use crate::explain::likely_note;
 use crate::kv::collection_ids::manifest_uid;
 use crate::kv::connection::{Connection, NoResponse, NoResponseCause, SubmitError, Turn};
 use crate::kv::meaning::{Disposition, failed_path, path_error};
@@ -209,9 +209,9 @@ impl KvAttempts<'_> {
             return Err(AttemptError::Final(kind));
         };
         let failure = failure.with_peer(connection.peer.clone()).with_note(
-            match likely_cause(operation, status) {
-                Some(cause) => format!("answered {status}: {cause}"),
-                None => format!("answered {status}"),
+            match likely_note(operation, status) {
+                Some(note) => Cow::Borrowed(note),
+                None => Cow::Owned(format!("answered {status}")),
             },
         );
         let failure = match meaning.disposition {
