@@ -185,7 +185,10 @@ impl Active<'_> {
             Ok(token) => {
                 self.tracked.token = Some(token);
                 match self.tracked.phase {
-                    Phase::Deciding { woken: true } => self.retry_woken(world),
+                    // Once the deadline has passed, the retry is capped like any other.
+                    Phase::Deciding { woken: true } if !self.out_of_time(world) => {
+                        self.retry_woken(world)
+                    }
                     _ => self.act_on_grant(world),
                 }
             }

@@ -238,3 +238,19 @@ fn a_request_that_is_woken_on_an_empty_budget_is_refused() {
         (0, 500)
     );
 }
+
+/// A decision that comes late is no way around the deadline.
+#[test]
+fn law_3_a_decision_after_the_deadline_makes_no_attempt() {
+    let world = VirtualWorld::new();
+    let mut request = begun(deliberate(), hurried(), &world);
+    waits(fail(&mut request, &world));
+    assert_eq!(request.handle_woken(&world), Step::Ask);
+    world.advance(200 * MS);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let decided = request.poll_decision(&mut context, &world);
+    assert!(decided.is_ready());
+    assert_ne!(decided, std::task::Poll::Ready(Step::Attempt));
+    assert!(matches!(request.handle_waited(&world), Step::GiveUp(_)));
+    assert_eq!(request.request().attempts(), 1);
+}
