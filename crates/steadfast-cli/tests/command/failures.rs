@@ -2,10 +2,12 @@
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::process::Stdio;
 
 use crate::support::{Served, command, run, steadfast};
+
+/// A bucket at a port where nothing listens.
+const CLOSED: &str = "couchbase://127.0.0.1:1/travel";
 
 #[test]
 fn output_that_could_not_be_written_is_an_error() {
@@ -47,13 +49,7 @@ fn output_that_could_not_be_written_is_an_error() {
 
 #[test]
 fn a_refused_connection_is_reported_and_the_doctor_suggested() {
-    // Bound and released, so that probably nothing listens there.
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let address = format!("couchbase://{port}/travel");
-    let mut get = command(&["get", &address, "k", "--user", "app", "--timeout", "300ms"]);
+    let mut get = command(&["get", CLOSED, "k", "--user", "app", "--timeout", "300ms"]);
     get.env("STEADFAST_PASSWORD", "secret");
     let refused = run(get);
     assert_eq!(refused.status, 1, "{refused:?}");
@@ -84,15 +80,7 @@ fn a_probability_that_is_not_a_number_is_rejected() {
 
 #[test]
 fn connection_trouble_is_shown_long_before_the_timeout() {
-    // Bound and released, so that probably nothing listens there.
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let closed = listener.local_addr().unwrap();
-    drop(listener);
-    let address = format!("couchbase://{closed}/travel");
-    for arguments in [
-        &["get", &address, "k"][..],
-        &["query", &address, "SELECT 1"],
-    ] {
+    for arguments in [&["get", CLOSED, "k"][..], &["query", CLOSED, "SELECT 1"]] {
         let mut command = command(arguments);
         command.args(["--user", "app", "--timeout", "600s"]);
         command.env("STEADFAST_PASSWORD", "secret");
@@ -104,7 +92,7 @@ fn connection_trouble_is_shown_long_before_the_timeout() {
         assert!(process.try_wait().unwrap().is_none(), "{first}");
         process.kill().unwrap();
         process.wait().unwrap();
-        for part in [&*closed.to_string(), "Connection refused", "still trying"] {
+        for part in ["127.0.0.1:1", "Connection refused", "still trying"] {
             assert!(first.contains(part), "{part}: {first}");
         }
     }

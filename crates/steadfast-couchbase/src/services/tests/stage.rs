@@ -42,15 +42,14 @@ fn stages(error: &Error) -> Vec<Stage> {
 }
 
 /// An address without a listener.
-async fn unused_address() -> std::net::SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.local_addr().unwrap()
+fn unused_address() -> std::net::SocketAddr {
+    (std::net::Ipv4Addr::LOCALHOST, 1).into()
 }
 
 #[tokio::test]
 async fn a_refused_connection_is_not_sent_and_any_request_may_retry() {
     let cluster = cluster(1).await;
-    let client = TestClient::at(&[unused_address().await]);
+    let client = TestClient::at(&[unused_address()]);
     let strict = write(&client).retry(steadfast::FailFast::new());
     let error = strict.await.unwrap_err();
     assert_eq!(stages(&error), [Stage::NotSent]);
@@ -68,7 +67,7 @@ async fn a_refused_connection_is_not_sent_and_any_request_may_retry() {
 
 #[tokio::test]
 async fn a_request_to_an_unknown_host_is_not_sent() {
-    let client = TestClient::at(&[unused_address().await]);
+    let client = TestClient::at(&[unused_address()]);
     let mut unknown = (*client.core().config().unwrap()).clone();
     unknown.nodes[0].hostname = "no-such-host.invalid".to_owned();
     client.set_config(unknown);
@@ -81,11 +80,7 @@ async fn a_request_to_an_unknown_host_is_not_sent() {
 async fn a_retry_goes_to_a_node_that_works() {
     let (_cluster, client) = pair().await;
     let mut nodes = (*client.core().config().unwrap()).clone();
-    let dead = (*TestClient::at(&[unused_address().await])
-        .core()
-        .config()
-        .unwrap())
-    .clone();
+    let dead = (*TestClient::at(&[unused_address()]).core().config().unwrap()).clone();
     nodes.nodes.extend(dead.nodes);
     client.set_config(nodes);
     for _ in 0..6 {
@@ -255,7 +250,7 @@ async fn without_a_config_operations_wait_and_wake_when_it_comes() {
 #[tokio::test]
 async fn only_new_destinations_wake_a_request_that_was_not_sent() {
     let cluster = cluster(1).await;
-    let client = TestClient::at(&[unused_address().await]);
+    let client = TestClient::at(&[unused_address()]);
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let counting = steadfast::from_fn(move |_, _| {
