@@ -223,6 +223,21 @@ async fn a_redirected_post_is_sent_once_whatever_follows() {
     all(cases.into_iter().flatten().collect()).await;
 }
 
+/// A user says that there are no redirects, and the address of the response shows one.
+#[tokio::test]
+async fn an_address_shows_a_redirect_whatever_the_user_says() {
+    for stack in [Stack::Reqwest, Stack::Middleware] {
+        for ending in [Ending::Status(429), Ending::Status(503)] {
+            let peers = Peers::start(302, ending).await;
+            let ask = post(&peers.origin.uri(), b"pay 5");
+            let ended = stack.send(retry().without_redirects(), ask).await;
+            let case = format!("{stack:?}, {ending:?}: {ended:?}");
+            assert_eq!(peers.origin.seen().len(), 1, "{case}");
+            assert!(ended.ambiguous, "{case}");
+        }
+    }
+}
+
 /// Idempotent requests are retried from the beginning.
 #[tokio::test]
 async fn a_redirected_get_is_retried_whatever_follows() {

@@ -226,6 +226,17 @@ async fn a_mark_leaves_the_retries_to_the_code_that_set_it() {
     let error = sent.await.unwrap_err();
     assert_eq!(error.report().attempts(), 3, "{error:#}");
     assert_eq!(server.seen().len(), 3);
+
+    let inner = ClientBuilder::new(plain_client()).with(RetryMiddleware::new(http_retry()));
+    let inner = inner.build();
+    let call = retry(&strategy).idempotent(true).classify(any_error);
+    let sent = call.run(|attempt| {
+        let request = inner.get(server.uri());
+        request.with_extension(AttemptMark::from(attempt)).send()
+    });
+    let error = sent.await.unwrap_err();
+    assert_eq!(error.report().attempts(), 3, "middleware: {error:#}");
+    assert_eq!(server.seen().len(), 3 + 3);
 }
 
 /// A call of something else inside an attempt, which gives up, has nothing to do with the

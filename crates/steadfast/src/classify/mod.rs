@@ -32,6 +32,12 @@ use crate::reason::OPERATION_FAILED;
 use crate::strategy::Refusal;
 
 /// Turns an error into a [`Failure`]. Any `Fn(&E) -> Failure` is one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say whether it is safe to retry `{E}`",
+    label = "`{E}` has no `RetryInfo`, and there is no classifier for it",
+    note = "implement `steadfast::classify::RetryInfo` for it if it is yours",
+    note = "otherwise pass a classifier: `.classify(|error: &{E}| …)`, or `.classify(steadfast::classify::any_error)` to retry any error of an idempotent call"
+)]
 pub trait Classifier<E: ?Sized> {
     /// Returns the failure of an attempt that ended with this error.
     fn classify(&self, error: &E) -> Failure;

@@ -34,10 +34,10 @@ impl Purses {
         drop(self.settled(now));
     }
 
-    /// Counts a failure, and returns the conditions of a retry after it.
-    pub(super) fn note_failure(&self, kind: Kind, now: Duration) -> Offer {
+    /// Counts a failure if it is new, and returns the conditions of a retry after it.
+    pub(super) fn note_failure(&self, kind: Kind, is_new: bool, now: Duration) -> Offer {
         let mut books = self.settled(now);
-        if kind == Kind::Slow {
+        if is_new && kind == Kind::Slow {
             books.note_slow();
         }
         books.offer(kind)

@@ -26,6 +26,9 @@ pub(super) struct State {
 /// A failed attempt, and the conditions of a retry after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failed {
+    /// Whether it is decided about for the first time. Otherwise the retry is made at once,
+    /// because the request was woken.
+    is_new: bool,
     kind: Kind,
     price: f32,
     /// The wait in addition to the delay.
@@ -125,23 +128,24 @@ impl State {
         world: &dyn World,
     ) -> Failed {
         let (now, at) = (world.now(), age(world.now()));
-        let measured = match request.is_asked_again() {
-            true => None,
-            false => self.brake.record_failure(token.stamp(), failure, at),
+        let is_new = !request.is_asked_again();
+        let measured = match is_new {
+            true => self.brake.record_failure(token.stamp(), failure, at),
+            false => None,
         };
         // Without a stamp, the first attempt began with the request, if that knows when.
-        let of_request = request.deadline().and(request.started());
-        let of_request = of_request.filter(|_| token.retries() == 0);
-        let of_request = || of_request.map(|from| now.saturating_duration_since(from));
-        let elapsed = measured.or_else(|| of_request().map(|time| time.as_secs_f32()));
+        let first = request.history().last().filter(|_| token.retries() == 0);
+        let of_request = || request.deadline().and(first);
+        let elapsed = measured.or_else(|| of_request().map(|failed| failed.at.as_secs_f32()));
         let elapsed = elapsed.unwrap_or_else(|| self.brake.guess(failure));
         let kind = Kind::of(failure, elapsed, self.brake.attempt_timeout());
-        let offer = self.purses.note_failure(kind, at);
+        let offer = self.purses.note_failure(kind, is_new, at);
         let wait = match offer.unfunded > 0.0 {
             true => slow_wait(offer.unfunded, elapsed, fraction(world.roll())),
             false => Duration::ZERO,
         };
         Failed {
+            is_new,
             kind,
             price: offer.price,
             wait,
@@ -156,7 +160,7 @@ impl State {
         let measured = self.brake.record_failure(stamp, failure, at);
         let elapsed = measured.unwrap_or_else(|| self.brake.guess(failure));
         let kind = Kind::of(failure, elapsed, self.brake.attempt_timeout());
-        self.purses.note_failure(kind, at);
+        self.purses.note_failure(kind, true, at);
     }
 
     /// Sheds a retry, except after an attempt that sent nothing.
@@ -184,7 +188,7 @@ impl State {
             return Err(Refusal::new(Cause::Deadline).would_wait(delay));
         }
         token.set_delay(delay);
-        if is_too_late {
+        if is_too_late && failed.is_new {
             token.note_payment(self.id, 0);
             return Ok(());
         }
@@ -196,8 +200,11 @@ impl State {
 
     /// Marks when a retry begins.
     pub(super) fn stamp(&self, token: RetryToken, failed: Failed) -> RetryToken {
-        let begins = failed.at + token.delay();
-        token.stamped(stamp(begins))
+        let delay = match failed.is_new {
+            true => token.delay(),
+            false => Duration::ZERO,
+        };
+        token.stamped(stamp(failed.at + delay))
     }
 
     /// Returns what was paid for the token's attempt.

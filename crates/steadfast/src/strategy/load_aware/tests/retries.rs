@@ -6,8 +6,10 @@ use crate::call::Call;
 use crate::failure::Failure;
 use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::{NOT_AVAILABLE, OPERATION_FAILED, THROTTLED, TIMEOUT};
-use crate::strategy::{BestEffort, Cause, Decision, LoadAware, RetryStrategy, StrategyExt};
-use crate::testing::{begun, get, gives_up, waits};
+use crate::strategy::{
+    BestEffort, Cause, Decision, LoadAware, LoadState, RetryStrategy, StrategyExt, WhenTooLate,
+};
+use crate::testing::{attempts, begun, get, gives_up, waits};
 use crate::world::{Roll, VirtualWorld, World};
 
 const MS: Duration = Duration::from_millis(1);
@@ -255,4 +257,41 @@ fn a_strategy_for_another_peer_shares_nothing() {
     waits(request.handle_failure(error(), &world));
     assert_eq!(strategy.state(world.now()).saved_quick, 0.75);
     assert_eq!(other.state(world.now()).saved_quick, 1.0);
+}
+
+/// Calls fail like this, and want a retry after their deadline. If they are woken, they make
+/// it, 500 ms after they began. Returns what the strategy knows then, and the wait after one
+/// more timeout.
+fn after_late_retries(failure: &Failure, after: Duration, woken: bool) -> (LoadState, Duration) {
+    let world = VirtualWorld::new().rolling(Roll::from_bits(1 << 63));
+    let strategy = LoadAware::new();
+    succeeds(&strategy, 100, Duration::ZERO, &world);
+    let late = failure.clone().with_hint(15 * SECOND);
+    let hurried = || get().timeout(5 * SECOND).when_too_late(WhenTooLate::Wait);
+    let mut requests = [(); 7].map(|()| begun(&strategy, hurried(), &world));
+    world.advance(after);
+    for request in &mut requests {
+        waits(request.handle_failure(late.clone(), &world));
+    }
+    world.advance(500 * MS - after);
+    for request in requests.iter_mut().filter(|_| woken) {
+        attempts(request.handle_woken(&world));
+    }
+    let state = strategy.state(world.now());
+    let waited = recovers(&strategy, patient(), timed_out(), MS, &world);
+    (state, waited.expect("it is retried"))
+}
+
+#[test]
+fn a_failure_counts_once_also_if_the_request_is_woken() {
+    let (_, waited) = after_late_retries(&timed_out(), MS, true);
+    assert_eq!(waited, after_late_retries(&timed_out(), MS, false).1);
+}
+
+#[test]
+fn a_quick_error_stays_one_when_the_request_is_woken() {
+    let (left, _) = after_late_retries(&error(), MS, false);
+    let (state, _) = after_late_retries(&error(), MS, true);
+    assert_eq!(state.saved_slow, left.saved_slow);
+    assert_eq!(state.saved_quick, left.saved_quick - 1.75, "seven retries");
 }
