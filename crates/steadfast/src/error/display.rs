@@ -139,17 +139,23 @@ fn line(f: &mut fmt::Formatter<'_>, record: &AttemptRecord) -> fmt::Result {
         let (first, since) = (attempt - (times - 1), Time(record.since));
         write!(f, "\n  #{first} to #{attempt}  {since} to {at}  ")?;
     }
+    outcome(f, record, "  ")
+}
+
+/// Shows how an attempt failed, and what was decided.
+fn outcome(f: &mut fmt::Formatter<'_>, record: &AttemptRecord, gap: &str) -> fmt::Result {
+    let failure = &record.failure;
     if let Some(peer) = failure.peer() {
-        write!(f, "{peer}  ")?;
+        write!(f, "{peer}{gap}")?;
     }
     match failure.note() {
-        Some(note) => write!(f, "{note}  ")?,
-        None => write!(f, "{}  ", failure.stage)?,
+        Some(note) => write!(f, "{note}{gap}")?,
+        None => write!(f, "{}{gap}", failure.stage)?,
     }
-    counted(f, failure.reason, times)?;
-    f.write_str("  ")?;
+    counted(f, failure.reason, record.times)?;
+    f.write_str(gap)?;
     if let Some(hint) = failure.hint {
-        write!(f, "asked for {}  ", Time(hint))?;
+        write!(f, "asked for {}{gap}", Time(hint))?;
     }
     decided(f, record)
 }
@@ -182,14 +188,16 @@ impl fmt::Display for Report {
             if place == records.before_the_gap() {
                 write!(f, "… {} more; ", records.omitted())?;
             }
-            let (failure, at) = (&record.failure, Time(record.at));
-            let (stage, reason) = (failure.stage, failure.reason);
-            write!(
-                f,
-                "attempt {} after {at}: {stage}, {reason}, ",
-                record.attempt
-            )?;
-            decided(f, record)?;
+            let (attempt, at) = (record.attempt, Time(record.at));
+            match record.times {
+                1 => write!(f, "attempt {attempt} after {at}: ")?,
+                times => write!(
+                    f,
+                    "attempts {} to {attempt} until {at}: ",
+                    attempt - (times - 1)
+                )?,
+            }
+            outcome(f, record, ", ")?;
         }
         match records.is_empty() {
             true => write!(f, "no failed attempt"),
@@ -200,7 +208,7 @@ impl fmt::Display for Report {
 
 fn tail(f: &mut fmt::Formatter<'_>, error: &dyn fmt::Display) -> fmt::Result {
     if f.alternate() {
-        write!(f, "\n  error     {error}")
+        write!(f, "\n  error     {error:#}")
     } else {
         write!(f, ": {error}")
     }

@@ -153,6 +153,26 @@ fn after_the_first_attempts_that_failed_alike_share_a_line_which_says_how_many_a
 }
 
 #[test]
+fn on_one_line_the_report_has_every_attempt_and_in_full_the_error_has_its_causes() {
+    let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
+    let failures = std::iter::repeat_n(throttled(), 5).chain([cut]);
+    let (report, _) = error(Call::new("upsert"), failures).into_parts();
+    let text = report.to_string();
+    assert!(
+        text.contains(
+            "; attempts 4 to 5 until 415 ms: 127.0.0.1:11210, answered 429, THROTTLED ×2, "
+        ),
+        "{text}"
+    );
+    let cause = anyhow::anyhow!("no such host").context("cannot connect");
+    let text = format!("{:#}", Error::from_parts(report, Some(cause)));
+    assert!(
+        text.ends_with("\n  error     cannot connect: no such host"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_hint_stands_in_the_history() {
     let call = Call::new("get").idempotent(true).timeout(500 * MS);
     let error = error(
