@@ -140,8 +140,6 @@ mod guides {
     struct Readme;
     #[doc = include_str!("../../../docs/choosing-a-strategy.md")]
     struct ChoosingAStrategy;
-    #[doc = include_str!("../../../docs/budgets.md")]
-    struct Budgets;
     #[doc = include_str!("../../../docs/idempotency-and-stages.md")]
     struct IdempotencyAndStages;
     #[doc = include_str!("../../../docs/couchbase.md")]

@@ -27,7 +27,6 @@ macro_rules! guides {
 
 guides! {
     choosing_a_strategy: "choosing-a-strategy.md";
-    budgets: "budgets.md";
     simulation: "simulation.md";
     storm: "storm.md";
     idempotency_and_stages: "idempotency-and-stages.md";
