@@ -123,10 +123,15 @@ fn the_guide_lists_exactly_the_fields_of_the_report_with_their_types() {
     let section = section.take_while(|line| !line.starts_with("## "));
     let documented: BTreeSet<String> = section
         .filter_map(|line| line.strip_prefix("| `"))
-        .map(|row| {
-            let (name, rest) = row.split_once("` | ").unwrap();
+        .flat_map(|row| {
+            let (names, rest) = row.split_once("` | ").unwrap();
             let (kind, _) = rest.split_once(" |").unwrap();
-            format!("{name}: {kind}")
+            let mut names = names.split("`, `");
+            // The other fields of a row are in the same object as the first.
+            let first = names.next().unwrap();
+            let object = first.rfind('.').map_or("", |dot| &first[..=dot]);
+            let others = names.map(|name| format!("{object}{name}: {kind}"));
+            std::iter::once(format!("{first}: {kind}")).chain(others)
         })
         .collect();
     let missing: Vec<_> = fields.difference(&documented).collect();
