@@ -131,7 +131,10 @@ fn the_guide_lists_exactly_the_fields_of_the_report_with_their_types() {
             let first = names.next().unwrap();
             let object = first.rfind('.').map_or("", |dot| &first[..=dot]);
             let others = names.map(|name| format!("{object}{name}: {kind}"));
-            std::iter::once(format!("{first}: {kind}")).chain(others)
+            [format!("{first}: {kind}")]
+                .into_iter()
+                .chain(others)
+                .collect::<Vec<_>>()
         })
         .collect();
     let missing: Vec<_> = fields.difference(&documented).collect();
