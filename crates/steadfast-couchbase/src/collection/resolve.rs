@@ -58,6 +58,9 @@ impl Collection {
     ///   has finished everything that was sent there before. If the connection is
     ///   closed, the request may still be waiting inside the server.
     ///
+    /// That confirmation waits for all operations on the connection, and later ones wait for
+    /// it.
+    ///
     /// Everything else is [`Unknown`](Resolution::Unknown): a document that another
     /// writer has written or removed since, and a write that the server itself called
     /// ambiguous. A result holds until the document is written again.

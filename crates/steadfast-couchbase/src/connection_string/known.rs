@@ -107,7 +107,6 @@ static ALL: &[Known] = known! {
     ["management_timeout"], set!(management_timeout, duration);
     ["idle_http_timeout", "idle_http_connection_timeout"], set!(idle_http_timeout, duration);
     ["config_poll_interval"], set!(config_poll_interval, duration);
-    ["tcp_keepalive", "tcp_keep_alive_interval", "tcp_keep_alive_time"], set!(tcp_keepalive, duration);
     ["config_push", "enable_clustermap_notification"], set!(config_push, switch);
     ["dns_srv", "enable_dns_srv"], set!(dns_srv, switch);
     ["server_durations", "enable_server_durations"], set!(server_durations, switch);
@@ -142,6 +141,9 @@ fn instead(name: &str) -> Option<&'static str> {
     Some(match name {
         "enable_tls" => {
             "is decided by the scheme: write couchbases:// with TLS, couchbase:// without"
+        }
+        "tcp_keepalive" | "tcp_keep_alive_interval" | "tcp_keep_alive_time" => {
+            "is not needed: the client itself probes idle connections"
         }
         _ => return None,
     })

@@ -48,7 +48,7 @@ use known::Known;
 /// | option | value |
 /// |---|---|
 /// | `kv_timeout`, `kv_durable_timeout`, `connect_timeout`, `query_timeout`, `analytics_timeout`, `search_timeout`, `view_timeout`, `management_timeout` | duration |
-/// | `idle_http_timeout`, `config_poll_interval`, `tcp_keepalive` | duration |
+/// | `idle_http_timeout`, `config_poll_interval` | duration |
 /// | `network` | `auto`, `default`, or a name such as `external` |
 /// | `compression`, `dns_srv`, `config_push`, `server_durations`, `mutation_tokens` | switch |
 /// | `kv_connections`, `max_in_flight`, `max_idle_http_connections` | number |

@@ -171,6 +171,11 @@ fn an_invalid_connection_string_is_rejected_by_its_invalid_part() {
             "write couchbases://",
         ),
         (
+            "couchbase://db?tcp_keep_alive_time=60s",
+            "option tcp_keep_alive_time",
+            "probes idle connections",
+        ),
+        (
             "couchbase://db?config_profile=lan",
             "option config_profile",
             "use wan_development",
@@ -217,7 +222,7 @@ fn options_are_set_and_what_is_not_named_stays() {
         "couchbases://db?kv_timeout=1s&key_value_durable_timeout=3500&bootstrap_timeout=1.5s\
          &network=external&compression=off&enable_dns_srv=false&num_kv_connections=4\
          &tls_verify=none&trust_certificate=%2Fetc%2Fa%20b.pem&user_agent_extra=app%2F1\
-         &tcp_keepalive=30s&config_push=0&max_in_flight=9",
+         &config_push=0&max_in_flight=9",
     );
     assert_eq!(options.kv_timeout, Duration::from_secs(1));
     assert_eq!(options.kv_durable_timeout, Duration::from_millis(3500));
@@ -227,7 +232,6 @@ fn options_are_set_and_what_is_not_named_stays() {
     assert_eq!(options.compression, Compression::Off);
     assert!(!options.dns_srv && !options.config_push && options.server_durations);
     assert_eq!((options.kv_connections, options.max_in_flight), (4, 9));
-    assert_eq!(options.tcp_keepalive, Some(Duration::from_secs(30)));
     assert_eq!(options.user_agent_extra, "app/1");
     assert!(options.tls.dangerous_skip_verification);
     assert_eq!(
@@ -261,14 +265,6 @@ fn every_option_is_set_by_every_one_of_its_names() {
         (&["management_timeout"], "7s"),
         (&["idle_http_timeout", "idle_http_connection_timeout"], "7s"),
         (&["config_poll_interval"], "7s"),
-        (
-            &[
-                "tcp_keepalive",
-                "tcp_keep_alive_interval",
-                "tcp_keep_alive_time",
-            ],
-            "7s",
-        ),
         (&["mutation_tokens", "enable_mutation_tokens"], "off"),
         (
             &[

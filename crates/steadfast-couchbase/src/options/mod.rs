@@ -120,9 +120,6 @@ settings! {
         /// 400 ms. A probe is sent when a response is overdue. Without a byte in this
         /// time the connection is replaced ([D46](steadfast::decisions#d46)).
         plain probe_timeout: Duration = Duration::from_millis(400);
-        /// The time without traffic after which the operating system probes the peer:
-        /// 60 s. `None` disables probes.
-        into tcp_keepalive: Option<Duration> = Some(Duration::from_secs(60));
         /// The time that an idle HTTP connection is kept: 1 s. Servers close theirs
         /// after 5 s, and a request should not race with that.
         plain idle_http_timeout: Duration = Duration::from_secs(1);
@@ -193,9 +190,6 @@ impl ClusterOptions {
         interval("idle_http_timeout", self.idle_http_timeout)?;
         interval("probe_timeout", self.probe_timeout)?;
         interval("config_poll_interval", self.config_poll_interval)?;
-        if let Some(keepalive) = self.tcp_keepalive {
-            interval("tcp_keepalive", keepalive)?;
-        }
         if self.config_poll_interval < MIN_POLL_INTERVAL {
             let problem = format!("is less than {MIN_POLL_INTERVAL:?}");
             return Err(ConfigError::new("config_poll_interval", problem));

@@ -48,7 +48,6 @@ fn an_invalid_option_is_rejected_by_name() {
         (new().view_timeout(zero), "view_timeout"),
         (new().management_timeout(zero), "management_timeout"),
         (new().idle_http_timeout(zero), "idle_http_timeout"),
-        (new().tcp_keepalive(zero), "tcp_keepalive"),
         (
             new().config_poll_interval(Duration::from_millis(49)),
             "config_poll_interval",
@@ -57,7 +56,6 @@ fn an_invalid_option_is_rejected_by_name() {
             new().config_poll_interval(Duration::MAX),
             "config_poll_interval",
         ),
-        (new().tcp_keepalive(Duration::MAX), "tcp_keepalive"),
         (
             breaker(|it| it.sleep_window(Duration::MAX)),
             "circuit_breaker.sleep_window",
@@ -110,9 +108,9 @@ fn an_invalid_option_is_rejected_by_name() {
 fn optional_parts_are_set_and_unset_in_the_same_way() {
     let options = ClusterOptions::new()
         .circuit_breaker(BreakerOptions::default())
-        .tcp_keepalive(None)
+        .max_idle_http_connections(None)
         .retry_strategy(BestEffort::default());
-    assert!(options.circuit_breaker.is_some() && options.tcp_keepalive.is_none());
+    assert!(options.circuit_breaker.is_some() && options.max_idle_http_connections.is_none());
     assert!(options.retry_strategy.is_some());
     assert_eq!(options.validate(), Ok(()));
     assert!(options.circuit_breaker(None).circuit_breaker.is_none());

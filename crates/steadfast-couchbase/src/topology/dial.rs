@@ -44,7 +44,7 @@ pub(crate) async fn dial(
     let begun = Instant::now();
     let dialled = dial_hedged(
         limit,
-        || connect(core, address),
+        || connect(address),
         |socket| open(core, address, bucket, in_flight, socket),
     )
     .await;
@@ -67,10 +67,11 @@ pub(crate) async fn dial(
 }
 
 /// Cancel-safe: dropping the future closes the socket.
-async fn connect(core: &Core, address: &Address) -> Result<TcpStream, Rejected> {
+async fn connect(address: &Address) -> Result<TcpStream, Rejected> {
     let connected = TcpStream::connect(&address.host, address.port).await;
     let socket = connected.map_err(|error| not_connected(&error))?;
-    prepare(core, &socket)?;
+    let prepared = socket.set_nodelay(true);
+    prepared.map_err(|error| Rejected::lost(error.to_string()))?;
     Ok(socket)
 }
 
@@ -146,13 +147,4 @@ fn not_connected(error: &io::Error) -> Rejected {
         }
         _ => Rejected::refused(error.to_string()),
     }
-}
-
-fn prepare(core: &Core, socket: &TcpStream) -> Result<(), Rejected> {
-    let failed = |error: std::io::Error| Rejected::lost(error.to_string());
-    socket.set_nodelay(true).map_err(failed)?;
-    if let Some(interval) = core.options.tcp_keepalive {
-        socket.set_keepalive(interval).map_err(failed)?;
-    }
-    Ok(())
 }

@@ -25,6 +25,7 @@ mod seed_dials;
 mod staggered;
 mod terminal;
 mod track;
+mod track_cluster;
 mod tracking;
 mod wait_queue;
 
@@ -36,5 +37,5 @@ pub(crate) use missing_bucket::{NEVER_OPEN, WAS_OPEN};
 pub(crate) use node::Node;
 pub(crate) use routes::{Routes, VbucketRoute};
 pub(crate) use terminal::{ConnectionKey, TerminalStates, is_terminal};
-pub(crate) use track::track_cluster;
+pub(crate) use track_cluster::track_cluster;
 pub(crate) use wait_queue::{NodeId, WaitCondition, WaitQueue, Waiting};

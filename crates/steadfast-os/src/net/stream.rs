@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use socket2::{SockRef, TcpKeepalive};
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream as RealStream;
 
@@ -104,21 +104,6 @@ impl TcpStream {
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         match &self.0 {
             Stream::Real(real) => real.socket.set_nodelay(nodelay),
-            Stream::Simulated(_) => Ok(()),
-        }
-    }
-
-    /// Probes the connection after this time without traffic. A simulation does not, because a
-    /// probe changes nothing that the process could see.
-    ///
-    /// # Errors
-    /// If the operating system rejects it.
-    pub fn set_keepalive(&self, after: Duration) -> io::Result<()> {
-        match &self.0 {
-            Stream::Real(real) => {
-                let keepalive = TcpKeepalive::new().with_time(after);
-                SockRef::from(&real.socket).set_tcp_keepalive(&keepalive)
-            }
             Stream::Simulated(_) => Ok(()),
         }
     }

@@ -7,8 +7,9 @@
 //!   up a request. Before that moment nothing was sent; after it bytes may have
 //!   left.
 //! - [`pool`] keeps idle connections, and forgets them after a timeout.
-//! - [`operation`] picks a node, sends, and turns what happens into a failure with
-//!   the right stage, reason and peer.
+//! - [`operation`] picks a node and sends.
+//! - [`failed_attempt`] turns what happens into a failure with the right stage, reason and
+//!   peer.
 //! - [`response`] reads the response until it ends, the deadline passes or the
 //!   client is closed.
 //! - [`endpoint`] knows the nodes that have a service, and whose turn it is.
@@ -18,13 +19,15 @@
 
 mod client;
 mod endpoint;
+mod failed_attempt;
 mod operation;
 mod pool;
 mod response;
 
 pub(crate) use client::{Connector, HttpRequest};
 pub(crate) use endpoint::{Endpoint, EndpointBreakers, EndpointStrategies, RoundRobin};
-pub(crate) use operation::{HttpOperation, HttpSender, mask_credentials, run};
+pub(crate) use failed_attempt::mask_credentials;
+pub(crate) use operation::{HttpOperation, HttpSender, run};
 pub(crate) use pool::EndpointPools;
 pub(crate) use response::{
     HttpResponse, ReadError, ResponseBody, ServiceError, ServiceResponse, named_limit,

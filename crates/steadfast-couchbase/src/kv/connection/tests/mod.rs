@@ -82,7 +82,12 @@ struct Pair {
     orphans: mpsc::UnboundedReceiver<u32>,
 }
 
+/// A connection to a server that executes in order.
 async fn pair(limits: ConnectionLimits) -> Pair {
+    pair_with(limits, FeatureSet::default()).await
+}
+
+async fn pair_with(limits: ConnectionLimits, features: FeatureSet) -> Pair {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (ours, theirs) = tokio::join!(TcpStream::connect(address), listener.accept());
@@ -91,7 +96,7 @@ async fn pair(limits: ConnectionLimits) -> Pair {
         local: "local:1".into(),
         ..ConnectionEnds::default()
     };
-    let connection = Connection::new(ends, FeatureSet::default(), None, limits);
+    let connection = Connection::new(ends, features, None, limits);
     let (heard, orphans) = mpsc::unbounded_channel();
     let io = Io::Left(ours.unwrap().into());
     let task = Task::new(io, connection.clone(), BytesMut::new(), Heard(heard));

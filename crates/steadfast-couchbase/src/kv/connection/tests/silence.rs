@@ -97,3 +97,60 @@ async fn bytes_of_a_large_value_that_trickle_in_keep_a_connection_open() {
     assert_eq!(soon(slow).await.unwrap().value().len(), 100);
     assert!(pair.connection.is_open());
 }
+
+/// A durable write with a deadline of 10 s, and a read behind it with one of 2.5 s.
+async fn read_behind_a_durable_write(features: FeatureSet) -> (Pair, Ticket) {
+    let pair = pair_with(ConnectionLimits::default(), features).await;
+    let write = submit(&pair.connection, 1, 10, Some(Duration::from_secs(10))).unwrap();
+    let read = submit(&pair.connection, 2, 10, Some(Duration::from_millis(2500))).unwrap();
+    assert_eq!(read.await.unwrap_err().cause, NoResponseCause::TimedOut);
+    (pair, write)
+}
+
+/// Rounded, because timers of the runtime are coarser.
+fn tenths(since: Instant) -> u128 {
+    (now() - since).as_millis() / 100
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_order_a_slow_write_keeps_its_connection_until_its_deadline() {
+    let start = now();
+    let (mut pair, write) = read_behind_a_durable_write(FeatureSet::default()).await;
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    assert!(pair.connection.is_open(), "the write is slow, not the peer");
+    let written = pair.peer.frame().await.unwrap();
+    pair.peer.answer(Opcode::Set, written.opaque()).await;
+    write.await.unwrap();
+    assert!(pair.connection.is_open());
+    assert!(tenths(start) < 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_order_a_dead_peer_is_given_up_at_the_deadline_of_the_slow_write() {
+    let start = now();
+    let (pair, write) = read_behind_a_durable_write(FeatureSet::default()).await;
+    assert_eq!(write.await.unwrap_err().cause, NoResponseCause::TimedOut);
+    assert_eq!(pair.task.await.unwrap(), CloseReason::Silent);
+    assert_eq!(tenths(start), 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unordered_a_dead_peer_is_given_up_whatever_a_write_waits_for() {
+    let start = now();
+    let unordered = [Feature::UnorderedExecution].into_iter().collect();
+    let (pair, write) = read_behind_a_durable_write(unordered).await;
+    assert_eq!(write.await.unwrap_err().cause, NoResponseCause::WentSilent);
+    assert_eq!(pair.task.await.unwrap(), CloseReason::Silent);
+    assert_eq!(tenths(start), 29);
+}
+
+/// The probe of an idle connection is answered, and then the peer dies.
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_dies_while_idle_is_given_up_within_two_intervals() {
+    let mut pair = pair(ConnectionLimits::default()).await;
+    let probe = pair.peer.frame().await.unwrap();
+    pair.peer.answer(Opcode::Noop, probe.opaque()).await;
+    let died = now();
+    assert_eq!(pair.task.await.unwrap(), CloseReason::Silent);
+    assert_eq!(tenths(died), 204);
+}
