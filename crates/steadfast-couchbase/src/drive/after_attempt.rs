@@ -1,4 +1,4 @@
-//! What follows an attempt: another one, or the end of the request.
+//! Decides what follows an attempt: another one, or the end of the request.
 
 use steadfast::report::Report;
 use steadfast::strategy::Cause;

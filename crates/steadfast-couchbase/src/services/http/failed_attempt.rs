@@ -1,4 +1,4 @@
-//! What it means that an attempt failed: the stage, the reason and the peer.
+//! Turns a failed attempt into a failure with its stage, reason and peer.
 
 use steadfast::Failure;
 use steadfast::reason::TIMEOUT;
