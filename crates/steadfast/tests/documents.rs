@@ -276,6 +276,7 @@ fn the_docs_say_what_the_documents_ask_of_them() {
     const CLIENT: &str = include_str!("../../steadfast-couchbase/src/fast_fail.rs");
     const ORCHESTRATOR: &str = include_str!("../src/orchestrator/mod.rs");
     for (file, sentence) in [
+        (FAIL_FAST, "For work that a client repeats anyway"),
         (
             FAIL_FAST,
             "The RFC advises clients not to offer it to their users",
