@@ -81,7 +81,7 @@ fn files_that_guides_show_are_the_files_that_are_tested() {
             shown += 1;
         }
     }
-    assert!(shown >= 2, "only {shown} files are shown");
+    assert!(shown > 0, "no file is shown");
 }
 
 /// A fenced block.
