@@ -101,5 +101,4 @@ async fn retries_that_the_error_map_wants_and_maps_that_cannot_be_read_are_in_th
     let documents = cluster.bucket(fixture::BUCKET).default_collection();
     documents.get("k").await.unwrap();
     assert!(log.count(&unread) > 0, "{:#?}", log.0);
-    cluster.close().await;
 }

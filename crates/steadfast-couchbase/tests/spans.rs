@@ -263,5 +263,4 @@ async fn requests_and_attempts_have_spans_and_slow_ones_are_reported() {
                 .any(|after| after.starts_with(|c: char| c.is_ascii_digit()))
     };
     fixture::until("both services are reported", listed).await;
-    cluster.close().await;
 }

@@ -302,53 +302,6 @@ mod tests {
         ViewService::service_error(&response).unwrap()
     }
 
-    fn retried(status: u16, text: &str) -> Option<&'static str> {
-        error(status, text).retry.map(|reason| reason.name())
-    }
-
-    #[test]
-    fn every_status_is_retried_if_the_list_has_it() {
-        let listed = [
-            300, 301, 303, 307, 401, 408, 409, 412, 416, 417, 501, 502, 503, 504,
-        ];
-        for status in 300..600 {
-            let wanted = match status {
-                302 => Some("VIEWS_NO_ACTIVE_PARTITION"),
-                500 => Some("VIEWS_TEMPORARY_FAILURE"),
-                _ if listed.contains(&status) => Some("VIEWS_TEMPORARY_FAILURE"),
-                _ => None,
-            };
-            assert_eq!(retried(status, ""), wanted, "{status}");
-        }
-    }
-
-    #[test]
-    fn the_text_decides_about_404_and_500() {
-        let temporary = Some("VIEWS_TEMPORARY_FAILURE");
-        for (status, text, wanted) in [
-            (
-                404,
-                r#"{"error":"not_found","reason":"missing"}"#,
-                temporary,
-            ),
-            (
-                404,
-                r#"{"error":"not_found","reason":"missing_named_view"}"#,
-                None,
-            ),
-            (404, "missing", None),
-            (403, r#""reason":"missing""#, None),
-            (500, r#"{"error":"timeout"}"#, temporary),
-            (500, r#"{"error":"{not_found, missing_named_view}"}"#, None),
-            (500, r#"{"error":"badarg"}"#, None),
-            (500, "{not_found, missing_named_view}", temporary),
-            (500, r#""badarg""#, temporary),
-            (500, r#"{"error":"badarg_or_so"}"#, temporary),
-        ] {
-            assert_eq!(retried(status, text), wanted, "{status} {text}");
-        }
-    }
-
     #[test]
     fn kinds_are_those_of_rfc_0058() {
         use ErrorKind::*;

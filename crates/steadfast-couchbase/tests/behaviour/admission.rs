@@ -49,7 +49,6 @@ async fn a_config_response_that_invalidates_the_connection_closes_it() {
     until("it was dialled again and again", || server.dials() >= 8).await;
     let (stale, dials) = (stale.load(Ordering::Relaxed), server.dials());
     assert!(stale <= dials, "{stale} responses on {dials} connections");
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -60,10 +59,9 @@ async fn a_handshake_response_that_invalidates_the_connection_ends_it() {
             _ => Reply::Usual,
         })
         .await;
-        let (cluster, documents) = server.opened().await;
+        let (_cluster, documents) = server.opened().await;
         let read = documents.get("k").timeout(ms(300)).await;
         assert!(read.unwrap_err().kind().is_timeout(), "{step}");
-        cluster.close().await;
     }
 }
 
@@ -172,13 +170,12 @@ async fn a_challenge_that_cannot_be_answered_is_no_authentication_error() {
             _ => impostor(Proof::Wrong, frame),
         })
         .await;
-        let (cluster, documents) = server.opened().await;
+        let (_cluster, documents) = server.opened().await;
         let error = until_timeout_names("NODE_NOT_AVAILABLE", async |time| {
             documents.get("k").timeout(time).await
         })
         .await;
         assert_eq!(reasons(&error), ["NODE_NOT_AVAILABLE"], "{challenge}");
-        cluster.close().await;
     }
 }
 
@@ -230,11 +227,10 @@ async fn auto_retry_without_a_specification_that_the_client_knows_is_the_users_e
     let unknown = json!({"retry": {"strategy": "fibonacci", "interval": 1, "after": 1}});
     for members in [json!({}), unknown] {
         let (server, reads) = with_definition(members).await;
-        let (cluster, documents) = server.opened().await;
+        let (_cluster, documents) = server.opened().await;
         let error = documents.get("k").timeout(LONG).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Couchbase);
         assert_eq!(reads.load(Ordering::Relaxed), 1);
-        cluster.close().await;
     }
 }
 
@@ -250,5 +246,4 @@ async fn a_flat_retry_specification_sets_the_pace() {
     assert_eq!(reads.load(Ordering::Relaxed), 3);
     // The pace of best effort would be 1 and 2 ms.
     assert!(begun.elapsed() >= ms(200), "{:?}", begun.elapsed());
-    cluster.close().await;
 }

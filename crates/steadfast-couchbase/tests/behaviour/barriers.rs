@@ -30,7 +30,7 @@ async fn slowest_read(documents: &Collection, lasts: Duration) -> Duration {
 /// response is overdue.
 async fn neighbours_of_a_held_write(options: ClusterOptions) {
     let server = server(1, 0).await;
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     documents.upsert("neighbour", &1).await.unwrap();
     let held = server.fault(Fault::on(Opcode::Set).key("held").hold());
     let write = spawn_upsert(&documents, "held", &1);
@@ -42,7 +42,6 @@ async fn neighbours_of_a_held_write(options: ClusterOptions) {
     assert!(slowest < SOON, "{slowest:?}");
     drop(held);
     write.await.unwrap().unwrap();
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -73,14 +72,13 @@ async fn a_collection_id_is_looked_up_while_a_write_takes_long() {
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     drop(held);
     write.await.unwrap().unwrap();
-    cluster.close().await;
 }
 
 /// More operations than the server works on at a time. It reads nothing more until one of
 /// them is done, not even a probe.
 #[tokio::test]
 async fn a_connection_full_of_slow_operations_is_not_cut_before_their_deadlines() {
-    let (server, cluster, documents) = started(1, 0).await;
+    let (server, _cluster, documents) = started(1, 0).await;
     let held = server.fault(Fault::on(Opcode::Set).hold());
     let writes: Vec<_> = (0..40)
         .map(|number| spawn_upsert(&documents, &format!("held-{number}"), &1))
@@ -95,7 +93,6 @@ async fn a_connection_full_of_slow_operations_is_not_cut_before_their_deadlines(
     for write in writes {
         write.await.unwrap().unwrap();
     }
-    cluster.close().await;
 }
 
 /// More durable writes than the server works on at a time wait for their replicas. Those
@@ -104,7 +101,7 @@ async fn a_connection_full_of_slow_operations_is_not_cut_before_their_deadlines(
 async fn durable_writes_that_wait_for_replicas_delay_no_other_operation() {
     let server = server(2, 1).await;
     let options = ClusterOptions::new().kv_durable_timeout(ms(3000));
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     let node = server.nodes()[0];
     let neighbour = key_on(&server, node);
     documents.upsert(&neighbour, &1).await.unwrap();
@@ -149,5 +146,4 @@ async fn durable_writes_that_wait_for_replicas_delay_no_other_operation() {
     }
     assert_eq!(ambiguous, 31);
     assert_eq!(held.fired(), 31);
-    cluster.close().await;
 }

@@ -45,12 +45,11 @@ async fn concurrent_callers_share_one_lookup() {
     let again = cluster.bucket(BUCKET).collection("s", "c");
     again.get("k1").await.unwrap();
     assert_eq!(lookups.fired(), 1);
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_lookup_survives_its_dropped_callers() {
-    let (server, cluster, documents) = started_with_collection(1).await;
+    let (server, _cluster, documents) = started_with_collection(1).await;
     let held = server.fault(Fault::on(Opcode::GetCollectionId).hold());
     let mut callers = Vec::new();
     for number in 0..10 {
@@ -82,37 +81,33 @@ async fn a_lookup_survives_its_dropped_callers() {
             .count(),
         1
     );
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_lookup_whose_connection_is_cut_is_made_again() {
-    let (server, cluster, documents) = started_with_collection(1).await;
+    let (server, _cluster, documents) = started_with_collection(1).await;
     let cut = Fault::on(Opcode::GetCollectionId).times(3);
     let cut = server.fault(cut.cut_before_applying());
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     assert_eq!(cut.fired(), 3);
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_lookup_that_fails_temporarily_is_retried_by_the_strategy() {
-    let (server, cluster, documents) = started_with_collection(1).await;
+    let (server, _cluster, documents) = started_with_collection(1).await;
     let busy = Fault::on(Opcode::GetCollectionId).times(3);
     let busy = server.fault(busy.answer(Status::TemporaryFailure));
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     assert_eq!(busy.fired(), 3);
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_lookup_that_is_forbidden_is_not_retried() {
-    let (server, cluster, documents) = started_with_collection(1).await;
+    let (server, _cluster, documents) = started_with_collection(1).await;
     let refused = server.fault(Fault::on(Opcode::GetCollectionId).answer(Status::AccessError));
     let outcome = documents.upsert("k", &1).timeout(ms(500)).await;
     fails_with(outcome, ErrorKind::AuthenticationFailure);
     assert_eq!(refused.fired(), 1);
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -131,7 +126,6 @@ async fn a_lookup_response_may_close_the_connection() {
     assert_eq!(hellos.fired(), 1, "the connection for lookups was replaced");
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     assert_eq!(hellos.fired(), 1, "the connection for operations was not");
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -147,7 +141,6 @@ async fn a_lookup_response_may_trigger_a_config_request() {
     let _refused = server.fault(refused.answer(Status::from_code(0x0d)));
     others.upsert("k", &1).timeout(LONG).await.unwrap();
     until("the config is asked for", || asked.fired() > 0).await;
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -179,7 +172,6 @@ async fn a_missing_scope_or_collection_fails_fast() {
         documents.upsert("k", &1).timeout(time).await
     })
     .await;
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -198,7 +190,6 @@ async fn the_first_collection_not_found_of_a_bucket_is_confirmed_by_a_retry() {
     let outdated = ["KV_COLLECTION_OUTDATED", "COLLECTION_NOT_FOUND"];
     assert_eq!(missing("a").await, outdated);
     assert_eq!(missing("b").await, ["COLLECTION_NOT_FOUND"]);
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -216,7 +207,6 @@ async fn one_response_counts_once_for_all_operations_that_wait_for_it() {
         let expected = ["KV_COLLECTION_OUTDATED", "COLLECTION_NOT_FOUND"];
         assert_eq!(reasons(&error), expected, "{error:#}");
     }
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -233,12 +223,11 @@ async fn a_collection_that_is_created_meanwhile_is_found_under_best_effort() {
     until("it was looked up again", || lookups.fired() > before).await;
     server.create_collection(BUCKET, "s", "c", 0).unwrap();
     write.await.unwrap().unwrap();
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_recreated_collection_is_looked_up_again() {
-    let (server, cluster, documents) = started_with_collection(2).await;
+    let (server, _cluster, documents) = started_with_collection(2).await;
     documents.upsert("k", &1).await.unwrap();
     let lookups = server.fault(Fault::on(Opcode::GetCollectionId).pass());
     server.drop_collection(BUCKET, "s", "c").unwrap();
@@ -252,12 +241,11 @@ async fn a_recreated_collection_is_looked_up_again() {
         reasons(&error).contains(&"COLLECTION_NOT_FOUND"),
         "{error:#}"
     );
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn an_id_that_becomes_invalid_while_it_is_looked_up_is_looked_up_again() {
-    let (server, cluster, documents) = started_with_collection(1).await;
+    let (server, _cluster, documents) = started_with_collection(1).await;
     // The answer of the lookup is on its way for so long that it is wrong when it
     // comes.
     let slow = Fault::on(Opcode::GetCollectionId).times(1);
@@ -276,7 +264,6 @@ async fn an_id_that_becomes_invalid_while_it_is_looked_up_is_looked_up_again() {
     for write in writes {
         write.await.unwrap().unwrap();
     }
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -292,5 +279,4 @@ async fn a_lookup_that_is_never_answered_is_an_unambiguous_timeout() {
     assert!(!error.is_ambiguous());
     drop(held);
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
-    cluster.close().await;
 }

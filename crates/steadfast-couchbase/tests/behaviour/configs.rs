@@ -47,14 +47,13 @@ async fn configs_that_are_pushed_are_fetched() {
     let server = server(2, 1).await;
     // Nobody would poll in time.
     let options = ClusterOptions::new().config_poll_interval(LONG * 10);
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     let asked = server.fault(Fault::on(Opcode::GetClusterConfig).bucket(BUCKET).pass());
     let lost = server.nodes()[0];
     let key = key_on(&server, lost);
     server.fail_over(lost).await.unwrap();
     until("the config is fetched", || asked.fired() > 0).await;
     documents.upsert(&key, &1).timeout(LONG).await.unwrap();
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -65,7 +64,6 @@ async fn configs_are_polled_where_they_are_not_pushed() {
     let options = ClusterOptions::new().config_poll_interval(ms(50));
     let cluster = client_with(&server, options).await;
     learns_of_a_rebalance(&server, &cluster).await;
-    cluster.close().await;
 }
 
 /// A node that says nothing is not waited for, neither before others are asked nor
@@ -89,7 +87,6 @@ async fn a_silent_node_does_not_keep_others_from_being_asked() {
     // Twice for each question, of which it held up none. Its time to answer may have
     // passed meanwhile on a busy machine, and then it is asked again.
     assert!(held.fired() < 5, "{} questions waited for it", held.fired());
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -101,7 +98,6 @@ async fn configs_are_not_polled_where_they_are_pushed() {
     let asked = server.fault(Fault::on(Opcode::GetClusterConfig).bucket(BUCKET).pass());
     tokio::time::sleep(ms(250)).await;
     assert_eq!(asked.fired(), 0);
-    cluster.close().await;
 }
 
 /// A server whose config leads to itself, and another that nobody should ask.
@@ -140,11 +136,10 @@ async fn with_decoy_of(
 async fn configs_that_are_older_or_of_no_epoch_are_ignored() {
     for (epoch, rev) in [(1, 4), (1, 5), (0, 99), (-1, 99)] {
         let (server, decoy, asked) = with_decoy(epoch, rev).await;
-        let (cluster, documents) = server.opened().await;
+        let (_cluster, documents) = server.opened().await;
         documents.get("k").timeout(LONG).await.unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 2, "{epoch}.{rev}");
         assert_eq!(decoy.dials(), 0, "{epoch}.{rev}");
-        cluster.close().await;
     }
 }
 
@@ -153,11 +148,10 @@ async fn configs_that_are_older_or_of_no_epoch_are_ignored() {
 async fn a_newer_config_with_another_number_of_vbuckets_is_ignored() {
     for vbuckets in [0, VBUCKETS / 2, VBUCKETS - 1, 2 * VBUCKETS] {
         let (server, decoy, asked) = with_decoy_of(1, 6, vbuckets).await;
-        let (cluster, documents) = server.opened().await;
+        let (_cluster, documents) = server.opened().await;
         documents.get("k").timeout(LONG).await.unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 2, "{vbuckets}");
         assert_eq!(decoy.dials(), 0, "{vbuckets}");
-        cluster.close().await;
     }
 }
 
@@ -165,11 +159,10 @@ async fn a_newer_config_with_another_number_of_vbuckets_is_ignored() {
 async fn configs_that_are_newer_are_followed() {
     for (epoch, rev) in [(1, 6), (2, 1)] {
         let (server, decoy, asked) = with_decoy(epoch, rev).await;
-        let (cluster, documents) = server.opened().await;
+        let (_cluster, documents) = server.opened().await;
         documents.get("k").timeout(LONG).await.unwrap();
         assert_eq!(asked.load(Ordering::Relaxed), 1, "{epoch}.{rev}");
         assert!(decoy.dials() > 0, "{epoch}.{rev}");
-        cluster.close().await;
     }
 }
 
@@ -192,8 +185,7 @@ async fn a_config_without_an_epoch_is_requested_again() {
         }
         _ => Reply::Usual,
     });
-    let (cluster, documents) = server.opened().await;
+    let (_cluster, documents) = server.opened().await;
     documents.get("k").timeout(LONG).await.unwrap();
     assert!(asked.load(Ordering::Relaxed) > 6);
-    cluster.close().await;
 }

@@ -143,7 +143,6 @@ async fn hello_waits_for_authentication_where_that_is_set() {
         let at = |opcode| said.iter().position(|it| *it == opcode).unwrap();
         assert_eq!(at(Opcode::Hello) > at(Opcode::SaslStep), after, "{said:?}");
         assert!(at(Opcode::GetErrorMap) > at(Opcode::Hello), "{said:?}");
-        cluster.close().await;
     }
 }
 
@@ -155,12 +154,11 @@ async fn a_server_that_does_not_grant_xerror_has_no_error_map() {
         .set(ODD.code(), odd(Attributes::RETRY_NOW, None));
     for granted in [true, false] {
         server.withhold_feature(Feature::Xerror, !granted);
-        let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
+        let (_cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
         let refused = server.fault(Fault::on(Opcode::Set).times(2).answer(ODD));
         let written = documents.upsert("k", &1).await;
         assert_eq!(written.is_ok(), granted);
         assert_eq!(refused.fired(), if granted { 2 } else { 1 });
-        cluster.close().await;
     }
 }
 
@@ -185,7 +183,7 @@ async fn after_a_map_that_cannot_be_read_the_connection_works_without_xerror() {
 
 #[tokio::test]
 async fn each_connection_goes_by_the_map_of_its_own_node() {
-    let (server, cluster, documents) = started(2, 1).await;
+    let (server, _cluster, documents) = started(2, 1).await;
     let nodes = server.nodes();
     let (old, new) = (key_on(&server, nodes[0]), key_on(&server, nodes[1]));
     // The second node is upgraded, and has a newer map from then on.
@@ -201,7 +199,6 @@ async fn each_connection_goes_by_the_map_of_its_own_node() {
     let refused = server.fault(Fault::on(Opcode::Get).key(&old).times(2).answer(ODD));
     fails_with(documents.get(&old).await, ErrorKind::Couchbase);
     assert_eq!(refused.fired(), 1);
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -217,7 +214,7 @@ async fn retry_intervals_of_the_map_are_for_the_strategy_that_obeys_them_alone()
     server
         .error_map()
         .set(ODD.code(), odd(Attributes::AUTO_RETRY, Some(spec)));
-    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
+    let (_cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let waited = async |directed: bool| {
         // On the fourth try it has another answer, which is conclusive.
         let _odd = server.fault(Fault::on(Opcode::Set).times(3).answer(ODD));
@@ -233,22 +230,6 @@ async fn retry_intervals_of_the_map_are_for_the_strategy_that_obeys_them_alone()
     };
     assert_eq!(waited(false).await, [ms(1), ms(2), ms(4)]);
     assert_eq!(waited(true).await, [ms(5), ms(7), ms(7)]);
-    cluster.close().await;
-}
-
-#[tokio::test]
-async fn an_error_contains_the_error_map_attributes_of_its_status() {
-    let server = server(1, 1).await;
-    let attributes = Attributes::TEMP | Attributes::ITEM_ONLY | Attributes::AUTH;
-    server.error_map().set(ODD.code(), odd(attributes, None));
-    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
-    let _refused = server.fault(Fault::on(Opcode::Set).answer(ODD));
-    let error = documents.upsert("k", &1).await.unwrap_err();
-    let kv = error.context().kv().unwrap();
-    assert_eq!(kv.error_map_attributes, Some(attributes));
-    let shown = error.to_json()["errorMapAttributes"].to_string();
-    assert_eq!(shown, r#"["item-only","auth","temp"]"#);
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -273,7 +254,6 @@ async fn any_other_problem_with_sasl_is_no_authentication_error() {
             drop(odd);
             // It waited for that to pass, under the default strategy.
             write.await.unwrap().unwrap();
-            cluster.close().await;
         }
     }
 }
@@ -300,7 +280,6 @@ async fn accepted_credentials_clear_earlier_rejections_before_the_bucket_opens()
         assert!(start.elapsed() < LONG, "{error:#}");
         tokio::time::sleep(ms(1)).await;
     }
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -308,7 +287,7 @@ async fn an_open_breaker_is_a_retry_reason() {
     let server = server(1, 1).await;
     let breaker = BreakerOptions::default().volume_threshold(3);
     let options = ClusterOptions::new().circuit_breaker(breaker.sleep_window(LONG));
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     let cut = server.fault(Fault::on(Opcode::Get).cut_before_applying());
     let start = Instant::now();
     loop {
@@ -328,7 +307,6 @@ async fn an_open_breaker_is_a_retry_reason() {
     })
     .await;
     assert_eq!(cut.fired(), sent, "nothing was sent");
-    cluster.close().await;
 }
 
 /// A canary is one attempt that shows whether the endpoint is well again. One that
@@ -339,7 +317,7 @@ async fn a_breaker_is_not_asked_for_an_attempt_that_has_no_connection() {
     let breaker = BreakerOptions::default().volume_threshold(3);
     let breaker = breaker.sleep_window(ms(200)).canary_timeout(LONG);
     let options = best_effort().circuit_breaker(breaker);
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     let node = server.nodes()[0];
     let _held = server.fault(Fault::on(Opcode::Get).hold());
     until_timeout_names("CIRCUIT_BREAKER_OPEN", async |time| {
@@ -356,7 +334,6 @@ async fn a_breaker_is_not_asked_for_an_attempt_that_has_no_connection() {
         }
         assert!(start.elapsed() < LONG / 2, "{error:#}");
     }
-    cluster.close().await;
 }
 
 /// Whether an operation whose connection is cut under way is made again.
@@ -376,12 +353,11 @@ async fn is_made_again<T>(
 
 #[tokio::test]
 async fn observing_by_sequence_number_is_done_again_after_a_cut() {
-    let (server, cluster, documents) = started(1, 1).await;
+    let (server, _cluster, documents) = started(1, 1).await;
     let written = documents.upsert("k", &1).await.unwrap();
     let observe = documents.observe_seqno(written.token().unwrap());
     let when = Fault::on(Opcode::ObserveSeqno);
     assert!(is_made_again(&server, when, observe.timeout(LONG)).await);
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -407,5 +383,4 @@ async fn services_are_asked_again_after_a_cut_if_they_only_read() {
     let _rows = server.script(rows);
     let view = cluster.bucket(BUCKET).view("d", "v");
     assert!(is_made_again(&server, on(Service::Views), view).await);
-    cluster.close().await;
 }

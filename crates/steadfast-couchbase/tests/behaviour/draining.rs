@@ -21,7 +21,7 @@ const INVALIDATE: [Status; 4] = [
 #[tokio::test]
 async fn neighbours_of_an_invalidating_response_get_their_own_responses() {
     for status in INVALIDATE {
-        let (server, cluster, documents) = started(1, 1).await;
+        let (server, _cluster, documents) = started(1, 1).await;
         let held = server.fault(Fault::on(Opcode::Set).key_prefix("held").hold());
         let writes: Vec<_> = (0..20)
             .map(|number| spawn_upsert(&documents, &format!("held{number}"), &number))
@@ -44,13 +44,12 @@ async fn neighbours_of_an_invalidating_response_get_their_own_responses() {
         for write in writes {
             write.await.unwrap().unwrap();
         }
-        cluster.close().await;
     }
 }
 
 #[tokio::test]
 async fn many_invalidating_responses_make_no_write_ambiguous_and_do_not_slow_dials_down() {
-    let (server, cluster, documents) = started(1, 1).await;
+    let (server, _cluster, documents) = started(1, 1).await;
     let broken = Fault::on(Opcode::Get).key("invalid").times(11);
     let broken = server.fault(broken.answer(Status::InternalError));
     let writer = |number: u32| {
@@ -72,7 +71,6 @@ async fn many_invalidating_responses_make_no_write_ambiguous_and_do_not_slow_dia
     for writer in writers {
         writer.await.unwrap().unwrap();
     }
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -91,7 +89,7 @@ async fn a_broken_stream_is_closed_at_once() {
         _ => Reply::Usual,
     })
     .await;
-    let (cluster, documents) = server.opened().await;
+    let (_cluster, documents) = server.opened().await;
     documents.get("k").timeout(LONG).await.unwrap();
     let write = spawn_upsert(&documents, "held", &1);
     let broken = documents
@@ -102,5 +100,4 @@ async fn a_broken_stream_is_closed_at_once() {
     assert_eq!(reasons(&error), ["SOCKET_CLOSED_WHILE_IN_FLIGHT"]);
     let error = write.await.unwrap().unwrap_err();
     assert!(error.is_ambiguous(), "{error:#}");
-    cluster.close().await;
 }

@@ -23,7 +23,7 @@ fn is_discreet(error: &Error) {
 
 #[tokio::test]
 async fn an_ambiguous_timeout_lists_the_attempts_and_the_possible_effect() {
-    let (server, cluster, documents) = started(1, 1).await;
+    let (server, _cluster, documents) = started(1, 1).await;
     let _busy = server.fault(
         Fault::on(Opcode::Set)
             .times(2)
@@ -74,7 +74,6 @@ async fn an_ambiguous_timeout_lists_the_attempts_and_the_possible_effect() {
     assert!(json["opaque"].is_u64());
     assert!(json.get("documentId").is_none());
     is_discreet(&error);
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -100,12 +99,11 @@ async fn an_authentication_failure_names_the_user_and_hides_the_secret() {
     assert_eq!(error.to_json()["ambiguous"], false);
     is_discreet(&error);
     assert!(!format!("{cluster:?}").contains("a-private-password"));
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn the_server_s_message_is_in_the_error() {
-    let (server, cluster, documents) = started(1, 1).await;
+    let (server, _cluster, documents) = started(1, 1).await;
     let refused = Fault::on(Opcode::Set).times(1);
     let refused = refused.answer_with_context(Status::TooBig, "too large by far", "ref-4711");
     let _refused = server.fault(refused);
@@ -116,14 +114,13 @@ async fn the_server_s_message_is_in_the_error() {
     assert_eq!(kv.status, Some(Status::TooBig));
     assert_eq!(error.to_json()["xerrorRef"], "ref-4711");
     is_discreet(&error);
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn keys_are_shown_if_asked_for_and_values_never() {
     let server = server(1, 1).await;
     let options = ClusterOptions::new().unredacted_keys(true);
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     let _locked = server.fault(Fault::on(Opcode::Set).answer(Status::Locked));
     let write = documents.upsert(KEY, VALUE).timeout(ms(20));
     let error = write.await.unwrap_err();
@@ -138,19 +135,17 @@ async fn keys_are_shown_if_asked_for_and_values_never() {
     let error = found.content::<u32>().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DecodingFailure);
     assert!(!all(&error).contains(VALUE), "{error}");
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn an_invalid_operation_is_rejected_before_anything_is_sent() {
-    let (server, cluster, documents) = started(1, 1).await;
+    let (server, _cluster, documents) = started(1, 1).await;
     let asked = server.fault(Fault::on(Opcode::Set).pass());
     for key in ["", &"k".repeat(300)] {
         let error = fails_with(documents.upsert(key, &1).await, ErrorKind::InvalidArgument);
         assert_eq!(error.attempts(), 0);
     }
     assert_eq!(asked.fired(), 0);
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -160,7 +155,7 @@ async fn the_servers_time_and_tokens_are_there_exactly_if_they_are_asked_for() {
         let options = ClusterOptions::new()
             .server_durations(on)
             .mutation_tokens(on);
-        let (cluster, documents) = warm_client(&server, options).await;
+        let (_cluster, documents) = warm_client(&server, options).await;
         let written = documents.upsert("k", &1).await.unwrap();
         assert_eq!(written.token().is_some(), on);
         let error = documents.get("absent").await.unwrap_err();
@@ -168,6 +163,5 @@ async fn the_servers_time_and_tokens_are_there_exactly_if_they_are_asked_for() {
         assert_eq!(took.is_some(), on, "{took:?}");
         let shown = error.to_json();
         assert_eq!(shown.get("lastServerDurationUs").is_some(), on, "{shown}");
-        cluster.close().await;
     }
 }

@@ -16,7 +16,7 @@ use crate::scripted::{Reply, Scripted, frame_of};
 
 #[tokio::test]
 async fn a_timeout_of_zero_sends_nothing() {
-    let (server, cluster, documents) = started(1, 0).await;
+    let (server, _cluster, documents) = started(1, 0).await;
     let written = server.journal().applied();
     let set = server.fault(Fault::on(Opcode::Set).delay(ms(0)));
     let get = server.fault(Fault::on(Opcode::Get).delay(ms(0)));
@@ -30,7 +30,6 @@ async fn a_timeout_of_zero_sends_nothing() {
     documents.upsert("other", &1).timeout(LONG).await.unwrap();
     assert_eq!((set.fired(), get.fired()), (1, 0));
     assert_eq!(server.journal().applied(), written + 1);
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -64,7 +63,6 @@ async fn timeouts_without_end_work_everywhere() {
         fails_with(outcome, ErrorKind::ScopeNotFound);
     };
     tokio::time::timeout(LONG, work).await.expect("it hangs");
-    cluster.close().await;
 }
 
 /// A server that applies a lock, and whose response cannot be read.
@@ -80,7 +78,7 @@ async fn a_lock_or_an_expiry_with_an_invalid_response_may_have_been_applied() {
         _ => Reply::Usual,
     })
     .await;
-    let (cluster, documents) = server.opened().await;
+    let (_cluster, documents) = server.opened().await;
     let lock = documents.get_and_lock("k", Duration::from_secs(5));
     let error = fails_with(lock.timeout(LONG).await, ErrorKind::DecodingFailure);
     assert!(error.is_ambiguous(), "{error}");
@@ -89,7 +87,6 @@ async fn a_lock_or_an_expiry_with_an_invalid_response_may_have_been_applied() {
     assert!(error.is_ambiguous(), "{error}");
     let read = documents.get("k").timeout(LONG).await;
     read.unwrap();
-    cluster.close().await;
 }
 
 /// An error map that calls a status a success and asks to retry it as well.
@@ -110,11 +107,10 @@ async fn a_success_is_not_repeated_whatever_the_error_map_asks_for() {
         _ => Reply::Usual,
     })
     .await;
-    let (cluster, documents) = server.opened().await;
+    let (_cluster, documents) = server.opened().await;
     let write = documents.upsert("k", &1).retry(BestEffort::default());
     write.timeout(LONG).await.unwrap();
     assert_eq!(sets.load(Ordering::Relaxed), 1);
-    cluster.close().await;
 }
 
 /// A response that cannot be read ends an operation like any other error: the error has the
@@ -182,5 +178,4 @@ async fn an_invalid_response_after_retries_has_their_reasons() {
         matches!(resolution, Resolution::Unknown { .. }),
         "{resolution:?}"
     );
-    cluster.close().await;
 }

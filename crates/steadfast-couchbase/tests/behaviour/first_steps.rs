@@ -17,7 +17,6 @@ async fn a_document_is_written_and_read() {
     }
     let error = fails_with(users.get("nobody").await, ErrorKind::DocumentNotFound);
     println!("{error}\n{error:#}\n{}", error.to_json());
-    cluster.close().await;
 }
 
 #[tokio::test]

@@ -113,7 +113,6 @@ async fn a_newer_config_with_the_same_maps_does_not_lead_back_and_wakes_no_reque
     let [old, new] = nodes.script.reads();
     assert!(old <= all + 1, "{old} reads went to the old node");
     assert!(new <= 2 * all + 2, "{new} reads went to the new node");
-    cluster.close().await;
 }
 
 /// A node whose configs are these, one after the other; the last one stays.
@@ -148,14 +147,12 @@ async fn an_operation_on_a_vbucket_without_a_node_requests_a_config() {
     let documents = cluster.bucket(BUCKET).default_collection();
     documents.get("k").timeout(LONG).await.unwrap();
     assert!(asked.load(Ordering::Relaxed) >= 8);
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_vbucket_without_a_node_is_used_at_its_forward_node() {
     let (server, _) = one_node(|rev, ports| moving(rev, ports, -1, 0)).await;
-    let (cluster, documents) = server.opened().await;
+    let (_cluster, documents) = server.opened().await;
     let outcome = documents.get("k").timeout(ms(2000)).await;
     assert_eq!(outcome.unwrap().content::<i32>().unwrap(), 1);
-    cluster.close().await;
 }

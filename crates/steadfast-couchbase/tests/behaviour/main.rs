@@ -39,4 +39,3 @@ mod silence;
 mod slots;
 mod sockets;
 mod statuses;
-mod storm;

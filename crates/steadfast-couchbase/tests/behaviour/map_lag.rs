@@ -152,7 +152,7 @@ async fn the_controlled_backoff_takes_more_attempts_the_later_the_map_is() {
 async fn a_read_that_awaits_a_map_which_never_comes_tries_again() {
     let server = server(1, 0).await;
     let options = ClusterOptions::new().vbucket_retry(VbucketRetry::AwaitMap);
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     let wrong = Fault::on(Opcode::Get).key("k").times(1);
     let wrong = server.fault(wrong.answer(Status::NotMyVbucket));
@@ -165,5 +165,4 @@ async fn a_read_that_awaits_a_map_which_never_comes_tries_again() {
     assert!(wrong.fired() >= 3, "{} attempts", wrong.fired());
     let first = delays(&error)[0];
     assert!((ms(250)..=ms(500)).contains(&first), "{first:?}");
-    cluster.close().await;
 }

@@ -18,7 +18,7 @@ fn on_purpose(_: &String) -> Failure {
 
 #[tokio::test]
 async fn an_operation_in_a_retry_of_an_outer_call_makes_one_attempt() {
-    let (server, cluster, documents) = started(1, 1).await;
+    let (server, _cluster, documents) = started(1, 1).await;
     let busy = server.fault(Fault::on(Opcode::Get).answer(Status::TemporaryFailure));
     let thrice = BestEffort::new(Backoff::constant(ms(1)));
     let thrice = thrice.max_attempts(3).unwrap();
@@ -38,12 +38,11 @@ async fn an_operation_in_a_retry_of_an_outer_call_makes_one_attempt() {
     assert!(ended.is_err());
     assert_eq!(made.take(), [3, 1, 1]);
     assert_eq!(busy.fired(), 5);
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn an_operation_takes_no_longer_than_the_attempt_around_it() {
-    let (server, cluster, documents) = started(1, 1).await;
+    let (server, _cluster, documents) = started(1, 1).await;
     let _held = server.fault(Fault::on(Opcode::Get).hold());
     let attempt = steadfast::retry(BestEffort::default())
         .timeout(ms(50))
@@ -53,12 +52,11 @@ async fn an_operation_takes_no_longer_than_the_attempt_around_it() {
     let get = documents.get("k").timeout(LONG).within(&attempt.unwrap());
     fails_with(get.await, ErrorKind::UnambiguousTimeout);
     assert!(start.elapsed() < LONG / 2, "{:?}", start.elapsed());
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn an_outer_classifier_sees_that_an_operation_was_retried() {
-    let (server, cluster, documents) = started(1, 1).await;
+    let (server, _cluster, documents) = started(1, 1).await;
     let busy = server.fault(Fault::on(Opcode::Get).answer(Status::TemporaryFailure));
     let thrice = BestEffort::new(Backoff::constant(ms(1)));
     let thrice = thrice.max_attempts(3).unwrap();
@@ -69,13 +67,12 @@ async fn an_outer_classifier_sees_that_an_operation_was_retried() {
         .await;
     assert!(ended.is_err());
     assert_eq!(busy.fired(), 3, "three attempts, and not nine");
-    cluster.close().await;
 }
 
 /// That a connection is not up says nothing about the server: the operation waits for it.
 #[tokio::test]
 async fn an_operation_in_a_retry_waits_for_a_connection() {
-    let (server, cluster, documents) = started(1, 0).await;
+    let (server, _cluster, documents) = started(1, 0).await;
     let node = server.nodes()[0];
     let twice = BestEffort::default().max_attempts(2).unwrap();
     let outer = steadfast::retry(twice)
@@ -93,5 +90,4 @@ async fn an_operation_in_a_retry_waits_for_a_connection() {
         })
         .await;
     assert_eq!(kind.unwrap(), ErrorKind::DocumentNotFound);
-    cluster.close().await;
 }

@@ -59,7 +59,7 @@ fn says_when(shed: &Error, timeout: Duration) {
 #[tokio::test]
 async fn a_node_that_does_not_respond_in_time_is_spared_and_the_others_are_served() {
     let server = server(3, 0).await;
-    let (cluster, documents) = fleet_client(&server).await;
+    let (_cluster, documents) = fleet_client(&server).await;
     let overloaded = server.nodes()[1];
     let held = server.fault(Fault::on(Opcode::Get).node(overloaded).hold());
     let shed = until_shed(&server, &documents, overloaded).await;
@@ -97,13 +97,12 @@ async fn a_node_that_does_not_respond_in_time_is_spared_and_the_others_are_serve
             }
         }
     }
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_node_that_is_busy_is_spared_and_the_others_are_served() {
     let server = server(3, 0).await;
-    let (cluster, documents) = fleet_client(&server).await;
+    let (_cluster, documents) = fleet_client(&server).await;
     let overloaded = server.nodes()[2];
     let busy = Fault::on(Opcode::Get).node(overloaded);
     let busy = server.fault(busy.answer(Status::TemporaryFailure));
@@ -112,13 +111,12 @@ async fn a_node_that_is_busy_is_spared_and_the_others_are_served() {
     says_when(&shed, Duration::from_secs(1));
     others_are_served(&server, &documents, overloaded).await;
     drop(busy);
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn earned_retries_bound_those_of_a_client() {
     let server = server(3, 0).await;
-    let (cluster, documents) = fleet_client(&server).await;
+    let (_cluster, documents) = fleet_client(&server).await;
     let locked = server.fault(Fault::on(Opcode::Get).answer(Status::Locked));
     let (mut refused, mut made) = (0, 0);
     for node in server.nodes() {
@@ -134,13 +132,12 @@ async fn earned_retries_bound_those_of_a_client() {
     let retries = locked.fired() - made;
     assert!(retries <= 100, "{retries} retries of {made} reads");
     assert!(refused >= made - 30, "{refused} of {made} were refused");
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn waiting_for_a_connection_costs_nothing() {
     let server = server(1, 0).await;
-    let (cluster, documents) = fleet_client(&server).await;
+    let (_cluster, documents) = fleet_client(&server).await;
     let node = server.nodes()[0];
     server.crash(node).await.unwrap();
     let keys: Vec<_> = keys_on(&server, node).take(100).collect();
@@ -155,7 +152,6 @@ async fn waiting_for_a_connection_costs_nothing() {
             assert_eq!(error.kind(), ErrorKind::DocumentNotFound, "{error:#}");
         }
     }
-    cluster.close().await;
 }
 
 /// A request on a full connection is shed before it waits in line, or waits until its
@@ -164,7 +160,7 @@ async fn waiting_for_a_connection_costs_nothing() {
 async fn a_full_connection_to_an_overloaded_node_sheds_or_makes_wait() {
     let server = server(1, 0).await;
     let options = ClusterOptions::new().fleet(true).kv_timeout(TIMEOUT);
-    let (cluster, documents) = warm_client(&server, options.max_in_flight(8)).await;
+    let (_cluster, documents) = warm_client(&server, options.max_in_flight(8)).await;
     let node = server.nodes()[0];
     let held = server.fault(Fault::on(Opcode::Get).hold());
     says_when(&until_shed(&server, &documents, node).await, TIMEOUT);
@@ -198,7 +194,6 @@ async fn a_full_connection_to_an_overloaded_node_sheds_or_makes_wait() {
         assert!(is_refused && start.elapsed() < LONG, "{error:#}");
         tokio::time::sleep(ms(1)).await;
     }
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -232,5 +227,4 @@ async fn a_query_node_that_does_not_respond_in_time_is_spared() {
     for error in errors {
         assert!(error.is_shed(), "{error:#}");
     }
-    cluster.close().await;
 }

@@ -62,7 +62,6 @@ async fn a_query_and_a_search_are_consistent_with_writes_and_not_with_the_future
     assert_eq!(ctl.err().unwrap().kind(), ErrorKind::InvalidArgument);
     let ctl = search().consistent_with(tokens).unwrap().raw("ctl", &1);
     assert_eq!(ctl.err().unwrap().kind(), ErrorKind::InvalidArgument);
-    cluster.close().await;
 }
 
 const SHORT: Duration = Duration::from_millis(200);
@@ -76,7 +75,7 @@ fn unknown(resolution: &Resolution, expected: &str) {
 
 #[tokio::test]
 async fn an_ambiguous_write_that_left_its_mark_was_applied() {
-    let (server, cluster, documents) = started(1, 0).await;
+    let (server, _cluster, documents) = started(1, 0).await;
     let before = documents.upsert("k", &0).await.unwrap();
     for fault in [
         Fault::on(Opcode::Set).delay_answer(LONG),
@@ -96,7 +95,6 @@ async fn an_ambiguous_write_that_left_its_mark_was_applied() {
             "{resolved:?}"
         );
     }
-    cluster.close().await;
 }
 
 /// An ambiguous write of 1 over 0 that the server holds back, unapplied.
@@ -113,7 +111,7 @@ async fn held(
 
 #[tokio::test]
 async fn a_write_that_may_still_arrive_is_unknown() {
-    let (server, cluster, documents) = started(1, 0).await;
+    let (server, _cluster, documents) = started(1, 0).await;
     let (hold, error, before) = held(&server, &documents).await;
     // The document is unchanged, and a plain request on the connection is answered.
     assert_eq!(documents.get("k").await.unwrap().cas(), before);
@@ -128,12 +126,11 @@ async fn a_write_that_may_still_arrive_is_unknown() {
         tokio::task::yield_now().await;
     }
     unknown(&resolve().await.unwrap(), "was written since");
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_resolution_waits_for_the_write_to_finish() {
-    let (server, cluster, documents) = started(1, 0).await;
+    let (server, _cluster, documents) = started(1, 0).await;
     let (hold, error, before) = held(&server, &documents).await;
     let resolve = documents
         .resolve("k", &error)
@@ -146,12 +143,11 @@ async fn a_resolution_waits_for_the_write_to_finish() {
         matches!(resolved, Resolution::Applied { .. }),
         "{resolved:?}"
     );
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_write_that_the_server_finished_without_a_trace_was_not_applied() {
-    let (server, cluster, documents) = started(1, 0).await;
+    let (server, _cluster, documents) = started(1, 0).await;
     let stale = documents.upsert("k", &0).await.unwrap();
     let before = documents.upsert("k", &0).await.unwrap();
     let hold = server.fault(Fault::on(Opcode::Replace).hold());
@@ -168,12 +164,11 @@ async fn a_write_that_the_server_finished_without_a_trace_was_not_applied() {
     documents.remove("k").await.unwrap();
     let resolve = documents.resolve("k", &error).previous_cas(before.cas());
     unknown(&resolve.await.unwrap(), "is gone");
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_write_whose_connection_is_closed_is_unknown_though_nothing_changed() {
-    let (server, cluster, documents) = started(1, 0).await;
+    let (server, _cluster, documents) = started(1, 0).await;
     let before = documents.upsert("k", &0).await.unwrap();
     let cut = server.fault(Fault::on(Opcode::Set).times(1).cut_before_applying());
     let error = documents.upsert("k", &1).await.unwrap_err();
@@ -185,7 +180,6 @@ async fn a_write_whose_connection_is_closed_is_unknown_though_nothing_changed() 
         matches!(resolved, Resolution::Unknown { .. }),
         "{resolved:?}"
     );
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -205,5 +199,4 @@ async fn only_ambiguous_errors_of_writes_to_the_collection_are_resolved() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains(expected), "{error}");
     }
-    cluster.close().await;
 }

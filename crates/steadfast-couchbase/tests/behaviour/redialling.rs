@@ -29,9 +29,7 @@ async fn the_dials_of_a_fleet_are_spread_over_seconds() {
     })
     .await;
     assert!(start.elapsed() >= ms(1000), "{:?}", start.elapsed());
-    for cluster in clients {
-        cluster.close().await;
-    }
+    for _cluster in clients {}
 }
 
 /// The time in which clients of a server that refused dials use it again. The delay between
@@ -75,26 +73,5 @@ async fn clients_that_start_before_their_cluster_are_there_when_it_is() {
     for ready in clients.join_all().await {
         let took = ready.unwrap().saturating_duration_since(back);
         assert!(took <= SOON, "{took:?}");
-    }
-}
-
-#[tokio::test]
-async fn documents_can_be_read_soon_after_an_outage() {
-    let server = server(2, 1).await;
-    for outage in [1000, 3500] {
-        let string = server.connection_string();
-        let options = ClusterOptions::new();
-        let cluster = Cluster::connect_with(&string, app(), options)
-            .await
-            .unwrap();
-        let documents = warm(&server, &cluster).await;
-        crash_all(&server).await;
-        tokio::time::sleep(ms(outage)).await;
-        restart_all(&server).await;
-        let back = Instant::now();
-        documents.exists("a").timeout(LONG).await.unwrap();
-        let took = back.elapsed();
-        assert!(took <= SOON, "{outage} ms: {took:?}");
-        cluster.close().await;
     }
 }

@@ -10,7 +10,7 @@ use crate::fixture::*;
 
 #[tokio::test]
 async fn not_my_vbucket_never_surfaces_and_is_named_by_the_timeout() {
-    let (server, cluster, documents) = started(2, 1).await;
+    let (server, _cluster, documents) = started(2, 1).await;
     let refused = server.fault(Fault::on(Opcode::Set).answer(Status::NotMyVbucket));
     for strict in [false, true] {
         let write = documents.upsert("k", &1).timeout(ms(600));
@@ -29,14 +29,13 @@ async fn not_my_vbucket_never_surfaces_and_is_named_by_the_timeout() {
     let _refused = server.fault(Fault::on(Opcode::Set).times(3).answer(Status::NotMyVbucket));
     let strict = documents.upsert("k", &1).retry(FailFast::new());
     strict.await.unwrap();
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn the_fixed_delay_of_rfc_0005_is_an_option() {
     let server = server(1, 1).await;
     let options = ClusterOptions::new().vbucket_retry(VbucketRetry::Fixed(ms(30)));
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     let refused = Fault::on(Opcode::Get).times(3).answer(Status::NotMyVbucket);
     let _refused = server.fault(refused);
     let busy = Fault::on(Opcode::Get).answer(Status::Busy);
@@ -44,12 +43,11 @@ async fn the_fixed_delay_of_rfc_0005_is_an_option() {
     let outcome = documents.get("k").timeout(LONG).await;
     let error = fails_with(outcome, ErrorKind::TemporaryFailure);
     assert_eq!(delays(&error), [ms(30); 3]);
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn an_operation_that_saw_no_refusal_stays_on_the_current_map() {
-    let (server, cluster, documents) = started(2, 1).await;
+    let (server, _cluster, documents) = started(2, 1).await;
     let (_, rebalance) = server.begin_rebalance_in().await.unwrap();
     let (key, now, then) = moving_key(&server);
     documents.upsert(&key, &1).await.unwrap();
@@ -59,12 +57,11 @@ async fn an_operation_that_saw_no_refusal_stays_on_the_current_map() {
     documents.get(&key).await.unwrap();
     assert_eq!((busy.fired(), early.fired()), (3, 0));
     rebalance.finish().await;
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn after_not_my_vbucket_the_operation_waits_at_the_forward_node() {
-    let (server, cluster, documents) = started(2, 1).await;
+    let (server, _cluster, documents) = started(2, 1).await;
     let (_, rebalance) = server.begin_rebalance_in().await.unwrap();
     let (key, now, then) = moving_key(&server);
     documents.upsert(&key, &1).await.unwrap();
@@ -82,12 +79,11 @@ async fn after_not_my_vbucket_the_operation_waits_at_the_forward_node() {
     rebalance.finish().await;
     get.await.unwrap().unwrap();
     assert_eq!(again.fired(), 0);
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn two_nodes_that_name_each_other_do_not_cause_a_tight_loop() {
-    let (server, cluster, documents) = started(3, 1).await;
+    let (server, _cluster, documents) = started(3, 1).await;
     let leaving = server.nodes()[2];
     let _rebalance = server.begin_rebalance_out(leaving).await.unwrap();
     let (key, _, _) = moving_key(&server);
@@ -96,14 +92,13 @@ async fn two_nodes_that_name_each_other_do_not_cause_a_tight_loop() {
     assert_eq!(reasons(&error), ["KV_NOT_MY_VBUCKET"]);
     // One hop at once, then 10, 50, 100 and what is left.
     assert!(refused.fired() <= 7, "asked {} times", refused.fired());
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_moved_vbucket_is_found_at_its_new_node_without_a_wait() {
     let server = server(2, 1).await;
     let options = ClusterOptions::new().config_push(false);
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     server.rebalance_in().await.unwrap();
     // The client has heard nothing: the refusals themselves carry the config.
     let (strategy, asked) = counting();
@@ -115,13 +110,12 @@ async fn a_moved_vbucket_is_found_at_its_new_node_without_a_wait() {
     let asked = asked.load(std::sync::atomic::Ordering::Relaxed);
     // Only the connection to the new node is waited for.
     assert!(asked < 20, "{asked}");
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_vbucket_without_a_node_is_waited_for() {
     let server = builder(2, 0).start().await.unwrap();
-    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
+    let (_cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let lost = server.nodes()[1];
     let key = key_on(&server, lost);
     server.fail_over(lost).await.unwrap();
@@ -133,13 +127,12 @@ async fn a_vbucket_without_a_node_is_waited_for() {
     tokio::time::sleep(ms(5)).await;
     server.rebalance().await.unwrap();
     write.await.unwrap().unwrap();
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_config_wakes_only_requests_whose_route_changed() {
     let server = builder(3, 1).farewell(ms(1)).start().await.unwrap();
-    let (cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
+    let (_cluster, documents) = warm_client(&server, ClusterOptions::new()).await;
     let nodes = server.nodes();
     let (lost, stays) = (nodes[0], nodes[1]);
     let (moved, unmoved) = (key_on(&server, lost), key_on(&server, stays));
@@ -169,5 +162,4 @@ async fn a_config_wakes_only_requests_whose_route_changed() {
         "a config that changes nothing wakes nobody"
     );
     assert_eq!(reasons(&error), ["KV_LOCKED"]);
-    cluster.close().await;
 }

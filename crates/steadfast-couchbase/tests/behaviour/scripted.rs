@@ -21,8 +21,6 @@ pub(crate) enum Reply {
     Usual,
     /// This status and this value.
     Answer(Status, Vec<u8>),
-    /// The same, and then the end of the connection.
-    Last(Status, Vec<u8>),
     /// These bytes.
     Raw(Vec<u8>),
     /// The end of the connection.
@@ -135,11 +133,6 @@ async fn serve(
                 };
                 let bytes = match reply {
                     Reply::Answer(status, value) => frame_of(&frame, status, &value),
-                    Reply::Last(status, value) => {
-                        let answer = frame_of(&frame, status, &value);
-                        let _ = socket.write_all(&answer).await;
-                        return;
-                    }
                     Reply::Raw(bytes) => bytes,
                     Reply::Usual => continue,
                     Reply::Close => return,

@@ -49,7 +49,6 @@ async fn a_connection_that_goes_silent_is_replaced() {
     let server = server(1, 0).await;
     let cluster = client(&server).await;
     recovers_from_silence(&server, &cluster).await;
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -59,12 +58,11 @@ async fn a_connection_with_tls_that_goes_silent_is_replaced() {
     let string = server.tls_connection_string().unwrap();
     let cluster = connect(&string, app(), ClusterOptions::new().tls(tls)).await;
     recovers_from_silence(&server, &cluster).await;
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn what_is_in_flight_on_a_silent_connection_ends_as_in_flight() {
-    let (server, cluster, documents) = started(1, 0).await;
+    let (server, _cluster, documents) = started(1, 0).await;
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     let held = server.fault(Fault::on(Opcode::Set).hold());
     let write = spawn_upsert(&documents, "w", &1);
@@ -80,14 +78,13 @@ async fn what_is_in_flight_on_a_silent_connection_ends_as_in_flight() {
     assert!(format!("{error:#}").contains("went silent"), "{error:#}");
     // A read is sent again, over the new connection.
     patient.await.unwrap().unwrap();
-    cluster.close().await;
 }
 
 #[tokio::test]
 async fn a_caller_with_its_own_timeout_reveals_the_silence_too() {
     let server = server(1, 0).await;
     let options = ClusterOptions::new().kv_timeout(TIMEOUT);
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     let silent = server.fault(Fault::on(Opcode::Get).times(1).silent());
     let start = Instant::now();
@@ -101,7 +98,6 @@ async fn a_caller_with_its_own_timeout_reveals_the_silence_too() {
     assert_eq!(silent.fired(), 1);
     let took = start.elapsed();
     assert!(took < SERVICE_AGAIN, "{took:?}");
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -111,7 +107,7 @@ async fn the_circuit_breaker_counts_operations_on_a_silent_connection() {
         .volume_threshold(2)
         .error_percentage(50);
     let options = ClusterOptions::new().circuit_breaker(breaker);
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     let _silent = server.fault(Fault::on(Opcode::Get).silent());
     for _ in 0..3 {
         let outcome = documents.get("k").timeout(ms(100)).await;
@@ -120,7 +116,6 @@ async fn the_circuit_breaker_counts_operations_on_a_silent_connection() {
     let outcome = documents.get("k").timeout(ms(100)).await;
     let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
     assert_eq!(reasons(&error), ["CIRCUIT_BREAKER_OPEN"]);
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -148,7 +143,6 @@ async fn a_dial_that_hangs_is_overtaken_by_a_fresh_one() {
         // One dial alone would hang for the connect timeout of 10 s.
         let took = start.elapsed();
         assert!(took < SERVICE_AGAIN, "{step}: {took:?}");
-        cluster.close().await;
     }
 }
 
@@ -169,13 +163,12 @@ async fn a_connection_that_only_fetches_configs_is_replaced_too() {
     let options = ClusterOptions::new()
         .config_push(false)
         .config_poll_interval(ms(100));
-    let cluster = server.client(options).await;
+    let _cluster = server.client(options).await;
     until("it is connected", || server.dials() == 1).await;
     // The config of the handshake is the first.
     tokio::time::sleep(ms(50)).await;
     silent.store(true, Ordering::Relaxed);
     until("it is dialled again", || server.dials() == 2).await;
-    cluster.close().await;
 }
 
 #[tokio::test]
@@ -192,7 +185,7 @@ async fn a_node_that_stalls_all_operations_but_answers_probes_keeps_its_connecti
         _ => Reply::Usual,
     })
     .await;
-    let (cluster, documents) = server.opened().await;
+    let (_cluster, documents) = server.opened().await;
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     let dials = server.dials();
     for _ in 0..5 {
@@ -202,5 +195,4 @@ async fn a_node_that_stalls_all_operations_but_answers_probes_keeps_its_connecti
     until("it was probed", || probes.load(Ordering::Relaxed) > 0).await;
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     assert_eq!(server.dials(), dials);
-    cluster.close().await;
 }

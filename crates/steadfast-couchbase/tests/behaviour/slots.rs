@@ -16,7 +16,7 @@ use crate::fixture::*;
 async fn an_operation_that_finds_no_slot_until_its_deadline_names_the_reason() {
     let server = server(1, 1).await;
     let options = ClusterOptions::new().max_in_flight(1);
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     let held = server.fault(Fault::on(Opcode::Get).key("held").hold());
     let first = spawn_get(&documents, "held");
     until("it is in flight", || held.fired() == 1).await;
@@ -41,7 +41,6 @@ async fn an_operation_that_finds_no_slot_until_its_deadline_names_the_reason() {
     first.await.unwrap().unwrap_err();
     second.await.unwrap().unwrap();
     third.await.unwrap().unwrap();
-    cluster.close().await;
 }
 
 async fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
@@ -90,7 +89,7 @@ async fn many_operations_share_few_slots_in_order_and_none_is_polled() {
 async fn operations_without_a_response_do_not_keep_their_slots_for_ever() {
     let server = server(1, 1).await;
     let options = ClusterOptions::new().max_in_flight(64);
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     let held = server.fault(Fault::on(Opcode::Get).key("held").hold());
     let gets: Vec<_> = (0..64)
@@ -108,7 +107,6 @@ async fn operations_without_a_response_do_not_keep_their_slots_for_ever() {
     documents.get("k").timeout(LONG).await.unwrap();
     // It waits for a dial, and not for a deadline.
     assert!(start.elapsed() < LONG / 10, "{:?}", start.elapsed());
-    cluster.close().await;
 }
 
 /// Best effort that counts how often it is asked to admit a first attempt.
@@ -142,7 +140,7 @@ async fn an_operation_that_finds_a_full_connection_is_admitted_once() {
     let server = server(1, 1).await;
     let strategy = Arc::new(CountsAdmissions::default());
     let options = ClusterOptions::new().max_in_flight(1);
-    let (cluster, documents) = warm_client(&server, options).await;
+    let (_cluster, documents) = warm_client(&server, options).await;
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     let slow = server.fault(Fault::on(Opcode::Get).delay(ms(1)));
     let gets = (0..50).map(|_| documents.get("k").timeout(LONG).retry(strategy.clone()));
@@ -151,5 +149,4 @@ async fn an_operation_that_finds_a_full_connection_is_admitted_once() {
     }
     assert_eq!(slow.fired(), 50);
     assert_eq!(strategy.asked.load(Ordering::Relaxed), 50);
-    cluster.close().await;
 }

@@ -7,7 +7,7 @@ use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::ErrorKind;
 use steadfast_wire::{Opcode, Status};
 
-use crate::fixture::{Setup, fails_with, ms, quickly_then_never, reasons};
+use crate::fixture::{Setup, fails_with, ms, reasons};
 
 const LOCK: Duration = Duration::from_secs(10);
 
@@ -35,19 +35,6 @@ async fn a_lock_excludes_others_until_it_is_released() {
     let outcome = users.unlock("ada", mine.cas()).await;
     fails_with(outcome, ErrorKind::DocumentNotLocked);
     fails_with(users.unlock("nobody", 1).await, ErrorKind::DocumentNotFound);
-}
-
-#[tokio::test]
-async fn a_locked_document_until_the_deadline_is_an_unambiguous_timeout_for_that_reason_alone() {
-    let users = &Setup::simple().await.users;
-    users.upsert("ada", &1).await.unwrap();
-    users.get_and_lock("ada", LOCK).await.unwrap();
-    let timeout = Duration::from_secs(2);
-    let write = users.upsert("ada", &2).timeout(timeout);
-    let outcome = write.retry(quickly_then_never(4)).await;
-    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
-    assert_eq!(reasons(&error), ["KV_LOCKED"]);
-    assert_eq!(error.attempts(), 5, "{error:#}");
 }
 
 #[tokio::test]

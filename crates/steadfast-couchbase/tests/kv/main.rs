@@ -8,7 +8,6 @@ mod compression;
 mod counters;
 mod documents;
 mod durability;
-mod error_map;
 mod expiry;
 #[path = "../fixture/mod.rs"]
 mod fixture;

@@ -42,6 +42,8 @@ async fn every_attribute_is_on_the_error_and_only_three_of_them_retry() {
         let kv = error.context().kv().unwrap();
         let expected = Some(attribute | Attributes::ITEM_ONLY);
         assert_eq!(kv.error_map_attributes, expected, "{attribute:?}");
+        let shown = error.to_json()["errorMapAttributes"].to_string();
+        assert!(shown.contains("\"item-only\""), "{shown}");
         assert_eq!(refused.fired(), 1, "{attribute:?}");
     }
 }

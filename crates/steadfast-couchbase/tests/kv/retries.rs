@@ -11,7 +11,7 @@ use steadfast_couchbase::collection::{LookupInSpec, MutateInSpec};
 use steadfast_couchbase::{Collection, ErrorKind, KvOperation, Result};
 use steadfast_wire::Status;
 
-use crate::fixture::{Setup, fails_with, quickly_then_never, reasons};
+use crate::fixture::{Setup, fails_with, reasons};
 
 /// RFC 0049, "Response Code Retry List", but for what is always retried.
 const LIST: [(Status, &str); 4] = [
@@ -166,30 +166,6 @@ async fn an_operation_that_is_given_up_says_exactly_why_it_was_retried() {
             assert_eq!(setup.server.journal().applied(), applied, "{id}");
         }
     }
-}
-
-#[tokio::test]
-async fn every_reason_seen_is_on_the_error_once() {
-    let setup = Setup::simple().await;
-    let set = || Fault::on(KvOperation::Upsert.opcode());
-    let _faults = [
-        set().times(2).answer(Status::TemporaryFailure),
-        set().times(1).answer(Status::SyncWriteInProgress),
-        set().answer(Status::Locked),
-    ]
-    .map(|fault| setup.server.fault(fault));
-    let timeout = Duration::from_secs(2);
-    let write = setup.users.upsert("k", &1).timeout(timeout);
-    let outcome = write.retry(quickly_then_never(5)).await;
-    let error = fails_with(outcome, ErrorKind::UnambiguousTimeout);
-    let mut reasons = reasons(&error);
-    reasons.sort_unstable();
-    let expected = [
-        "KV_LOCKED",
-        "KV_SYNC_WRITE_IN_PROGRESS",
-        "KV_TEMPORARY_FAILURE",
-    ];
-    assert_eq!(reasons, expected);
 }
 
 #[tokio::test]

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
-use steadfast::{BestEffort, FailFast, StrategyExt};
+use steadfast::{BestEffort, StrategyExt};
 use steadfast_cluster::Service;
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::script::Script;
 use steadfast_couchbase::{ClusterOptions, Error, ErrorKind};
 use steadfast_wire::{Opcode, Status};
 
-use crate::fixture::{Setup, fails_with, reasons, server, until_timeout_names};
+use crate::fixture::{Setup, fails_with, server};
 
 fn absent(error: &Error) -> bool {
     error.kind() == ErrorKind::DocumentNotFound
@@ -31,29 +31,6 @@ async fn a_final_response_is_retried_if_the_application_asks_for_it() {
     assert_eq!(error.attempts(), 1);
     let other = users.insert("k", &2).retry_if(absent).await;
     assert_eq!(fails_with(other, ErrorKind::DocumentExists).attempts(), 1);
-}
-
-#[tokio::test]
-async fn the_strategy_and_the_deadline_still_decide() {
-    let setup = Setup::simple().await;
-    let users = &setup.users;
-    let twice = BestEffort::default().max_attempts(2).unwrap();
-    let refused = users.replace("k", &1).retry_if(absent).retry(twice).await;
-    let error = fails_with(refused, ErrorKind::DocumentNotFound);
-    assert_eq!(error.attempts(), 2);
-    assert_eq!(reasons(&error), ["APPLICATION_INDICATED"]);
-    assert!(!error.is_ambiguous(), "{error}");
-    let never = users.replace("k", &1).retry_if(absent);
-    let error = fails_with(
-        never.retry(FailFast::new()).await,
-        ErrorKind::DocumentNotFound,
-    );
-    assert_eq!(error.attempts(), 1);
-    // A read, whose timeout is unambiguous also if an attempt is in flight then.
-    until_timeout_names("APPLICATION_INDICATED", async |time| {
-        users.get("k").retry_if(absent).timeout(time).await
-    })
-    .await;
 }
 
 #[tokio::test]

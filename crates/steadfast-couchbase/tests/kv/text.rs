@@ -69,6 +69,5 @@ async fn rejections_of_connections_are_tame() {
         let users = cluster.bucket(BUCKET).default_collection();
         let error = users.get("k").timeout(LONG).await.unwrap_err();
         assert_tame(&error, &status.to_string());
-        cluster.close().await;
     }
 }

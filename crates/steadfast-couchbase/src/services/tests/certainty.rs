@@ -53,24 +53,6 @@ async fn an_error_of_the_only_row_proves_that_nothing_was_applied() {
     assert!(!error.is_ambiguous(), "{error}");
 }
 
-#[tokio::test]
-async fn errors_before_execution_prove_that_nothing_was_applied() {
-    let (_cluster, client) = pair().await;
-    for (statement, kind) in [
-        ("INSRT INTO b VALUES ('x', 1)", ErrorKind::ParsingFailure),
-        (
-            "INSERT INTO missing VALUES ('x', 1)",
-            ErrorKind::IndexFailure,
-        ),
-    ] {
-        let error = client.query(statement).await.unwrap_err();
-        assert_eq!((error.kind(), error.is_ambiguous()), (kind, false));
-    }
-    // The service itself rejects a write that was declared to be none.
-    let error = client.query(INSERT).readonly(true).await.unwrap_err();
-    assert!(!error.is_ambiguous(), "{error}");
-}
-
 /// Asserts that an error is final and unknown, and was not retried.
 fn assert_unknown(error: &Error, case: &str) {
     assert!(error.is_ambiguous(), "{case}: {error}");

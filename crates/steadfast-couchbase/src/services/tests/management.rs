@@ -10,7 +10,7 @@ use steadfast_wire::config::Service;
 use super::support::{TestClient, cluster, config, pair, reasons};
 use crate::error::ErrorKind;
 use crate::services::ping::{Endpoint, ping};
-use crate::{BucketKind, Credentials, NewBucket};
+use crate::{BucketKind, NewBucket};
 
 #[tokio::test]
 async fn buckets_scopes_and_collections_come_and_go() {
@@ -103,16 +103,6 @@ async fn get_is_retried_after_a_cut_and_other_verbs_are_not() {
         assert_eq!(reasons(&error), ["SOCKET_CLOSED_WHILE_IN_FLIGHT"]);
         assert_eq!(guard.fired(), 1);
     }
-}
-
-#[tokio::test]
-async fn wrong_credentials_fail_at_once() {
-    let (_cluster, client) = pair().await;
-    let wrong = Credentials::password("app", "wrong");
-    client.set_credentials(wrong).unwrap();
-    let asked = client.management().get("/pools/default");
-    let error = asked.await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AuthenticationFailure);
 }
 
 #[tokio::test]
