@@ -31,13 +31,10 @@ TYPE = re.compile(r"^(pub(?:\([^)]*\))? )?(?:struct|enum|trait|union|type) (\w+)
 SHARED_NAMES = set(
     """
     Error
-    Effect Expectation Fault Finding Network Outcome Plan Scope Service WorstCase
     steadfast::Inner steadfast::More steadfast::State
-    steadfast-cli::Action steadfast-cli::Command
     steadfast-cluster::Inner steadfast-cluster::Parser steadfast-cluster::Waiting steadfast-cluster::Wanted
     steadfast-couchbase::Begun steadfast-couchbase::Running steadfast-couchbase::Unsent
     steadfast-http::Idempotent steadfast-http::Inner steadfast-http::Observer
-    steadfast-load::Value
     """.split()
 )
 # The same type for two platforms, or with and without a feature.

@@ -1,18 +1,18 @@
-//! Files that a user writes: plans of `storm check`, strategies, faults, scripts.
+//! Files that a user writes: those of `storm check`, strategies, faults, scripts.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use steadfast::config::StrategyConfig;
 use steadfast_cluster::fault::Fault;
 use steadfast_cluster::script::{Script, ScriptSpec};
-use steadfast_storm::check::Plan;
+use steadfast_storm::check::FleetCheck;
 
 fuzz_target!(|text: &str| {
-    if let Ok(plan) = toml::from_str::<Plan>(text) {
-        for scenario in &plan.scenario {
+    if let Ok(check) = toml::from_str::<FleetCheck>(text) {
+        for scenario in &check.scenario {
             let _ = scenario.check();
         }
-        for strategy in plan.strategies.values() {
+        for strategy in check.strategies.values() {
             let _ = strategy.build();
         }
     }

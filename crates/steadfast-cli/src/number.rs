@@ -26,17 +26,6 @@ pub(crate) fn at_least_one(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The most runs of a simulation. All their results are in memory until the end.
-pub(crate) const MAX_RUNS: u64 = 100_000;
-
-/// Parses a number of runs.
-pub(crate) fn runs(text: &str) -> Result<u64, String> {
-    match whole(text) {
-        Ok(runs @ 1..=MAX_RUNS) => Ok(runs),
-        Ok(_) | Err(_) => Err(format!("must be a whole number from 1 to {MAX_RUNS}")),
-    }
-}
-
 /// Parses the number of a node.
 pub(crate) fn node(text: &str) -> Result<u64, String> {
     match whole(text)? {
@@ -65,8 +54,6 @@ mod tests {
         );
         assert_eq!(at_least_one("1"), Ok(1));
         assert!(at_least_one("0").is_err() && at_least_one("-1").is_err());
-        assert_eq!(runs("100000"), Ok(MAX_RUNS));
-        assert!(runs("0").is_err() && runs("100001").is_err() && runs("x").is_err());
         assert_eq!(node("63"), Ok(63));
         assert!(node("128").unwrap_err().contains("no node 128"));
     }

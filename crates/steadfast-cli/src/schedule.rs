@@ -24,7 +24,7 @@ pub(crate) struct Event {
     /// The file and the line, for errors.
     location: String,
     text: String,
-    command: Command,
+    command: ScheduledCommand,
 }
 
 #[derive(Parser)]
@@ -33,7 +33,7 @@ pub(crate) struct Event {
     disable_help_flag = true,
     disable_help_subcommand = true
 )]
-enum Command {
+enum ScheduledCommand {
     Control(control::ControlCommandArgs),
     Fault(fault::FaultArgs),
     Topology(topology::TopologyArgs),
@@ -84,10 +84,12 @@ pub(crate) async fn play(
             false => line(format_args!("{now:>7.1}s   {}", event.text)),
         }
         match event.command {
-            Command::Stop => return Ok(true),
-            Command::Control(arguments) => control::run(arguments.at(address, json)).await,
-            Command::Fault(arguments) => fault::run(arguments.at(address, json)).await,
-            Command::Topology(arguments) => topology::run(arguments.at(address, json)).await,
+            ScheduledCommand::Stop => return Ok(true),
+            ScheduledCommand::Control(arguments) => control::run(arguments.at(address, json)).await,
+            ScheduledCommand::Fault(arguments) => fault::run(arguments.at(address, json)).await,
+            ScheduledCommand::Topology(arguments) => {
+                topology::run(arguments.at(address, json)).await
+            }
         }
         // The statuses of these commands are not those of this one.
         .map_err(|error| anyhow!("{}: {}: {error:#}", event.location, event.text))?;
@@ -107,14 +109,14 @@ fn parse(text: &str, location: &str) -> Result<Option<(Duration, Event)>, String
         return Err("has a time and no command: control …, fault …, topology … or stop".to_owned());
     }
     let text = words.join(" ");
-    let command = with_numbers(Command::command())
+    let command = with_numbers(ScheduledCommand::command())
         .try_get_matches_from(words)
-        .and_then(|matches| Command::from_arg_matches(&matches))
+        .and_then(|matches| ScheduledCommand::from_arg_matches(&matches))
         .map_err(|error| first_paragraph(&error.to_string()))?;
     match &command {
-        Command::Control(control) => control.check().map_err(|error| error.to_string())?,
-        Command::Fault(fault) => fault.check().map_err(|error| error.to_string())?,
-        Command::Topology(_) | Command::Stop => {}
+        ScheduledCommand::Control(control) => control.check().map_err(|error| error.to_string())?,
+        ScheduledCommand::Fault(fault) => fault.check().map_err(|error| error.to_string())?,
+        ScheduledCommand::Topology(_) | ScheduledCommand::Stop => {}
     }
     let location = location.to_owned();
     Ok(Some((
@@ -141,7 +143,7 @@ fn first_paragraph(message: &str) -> String {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> (Duration, Command) {
+    fn parsed(text: &str) -> (Duration, ScheduledCommand) {
         let (at, event) = parse(text, "here").unwrap().unwrap();
         (at, event.command)
     }
@@ -150,10 +152,10 @@ mod tests {
     fn a_line_is_a_time_and_a_command() {
         let (at, command) = parsed("1.5s fault add --key 'a b' answer --status ETMPFAIL # why");
         assert_eq!(at, Duration::from_millis(1500));
-        assert!(matches!(command, Command::Fault(_)));
+        assert!(matches!(command, ScheduledCommand::Fault(_)));
         let (_, command) = parsed("2m topology crash 1");
-        assert!(matches!(command, Command::Topology(_)));
-        assert!(matches!(parsed("1h stop").1, Command::Stop));
+        assert!(matches!(command, ScheduledCommand::Topology(_)));
+        assert!(matches!(parsed("1h stop").1, ScheduledCommand::Stop));
         assert!(parse("", "here").unwrap().is_none());
         assert!(parse("  # nothing", "here").unwrap().is_none());
     }

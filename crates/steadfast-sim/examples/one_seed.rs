@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use steadfast_sim::{Plan, run};
+use steadfast_sim::{RunPlan, run};
 
 fn main() -> anyhow::Result<()> {
-    let plan = Plan::new(4711, Duration::from_secs(10), 1000);
+    let plan = RunPlan::new(4711, Duration::from_secs(10), 1000);
     println!("{}", serde_json::to_string_pretty(&plan)?);
     let outcome = run(&plan)?;
     match outcome.symptom() {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Outcome;
-use crate::plan::Plan;
+use crate::outcome::RunOutcome;
+use crate::plan::RunPlan;
 use crate::shrink::shrink;
 
 /// One seed in so many runs twice, and its traces are compared.
@@ -65,7 +65,7 @@ pub struct SeedFailure {
     /// What did not hold, or why the run ended.
     pub violations: Vec<String>,
     /// The smallest plan that was found to fail in the same way.
-    pub plan: Plan,
+    pub plan: RunPlan,
     /// How many plans were tried to find it.
     pub tries: u32,
 }
@@ -75,8 +75,8 @@ impl Campaign {
     /// and `progress` is called after each seed.
     pub fn run(
         &self,
-        plan: impl Fn(u64) -> Plan + Sync,
-        play: impl Fn(&Plan) -> Result<Outcome, String> + Sync,
+        plan: impl Fn(u64) -> RunPlan + Sync,
+        play: impl Fn(&RunPlan) -> Result<RunOutcome, String> + Sync,
         progress: impl Fn(&Findings) + Sync,
     ) -> Findings {
         let next = AtomicU64::new(self.seeds.start);
@@ -113,9 +113,9 @@ impl Campaign {
 
     fn failure(
         &self,
-        plan: &Plan,
-        outcome: &Result<Outcome, String>,
-        play: impl Fn(&Plan) -> Result<Outcome, String>,
+        plan: &RunPlan,
+        outcome: &Result<RunOutcome, String>,
+        play: impl Fn(&RunPlan) -> Result<RunOutcome, String>,
     ) -> Option<SeedFailure> {
         let symptom = symptom(outcome)?;
         let shrunk = self.shrinks.then(|| {
@@ -136,7 +136,7 @@ impl Campaign {
 }
 
 /// Returns what is wrong, as far as it does not depend on keys; none if all holds.
-fn symptom(outcome: &Result<Outcome, String>) -> Option<String> {
+fn symptom(outcome: &Result<RunOutcome, String>) -> Option<String> {
     match outcome {
         Ok(outcome) if outcome.holds => None,
         Ok(outcome) => Some(outcome.symptom().unwrap_or_default().to_owned()),
@@ -153,8 +153,8 @@ impl Findings {
     fn add(
         &mut self,
         seed: u64,
-        outcome: &Result<Outcome, String>,
-        again: Option<Result<Outcome, String>>,
+        outcome: &Result<RunOutcome, String>,
+        again: Option<Result<RunOutcome, String>>,
         failure: Option<SeedFailure>,
     ) {
         self.runs += 1;
@@ -212,12 +212,12 @@ impl Findings {
 mod tests {
     use super::*;
 
-    fn plan(seed: u64) -> Plan {
-        Plan::new(seed, Duration::from_secs(5), 100)
+    fn plan(seed: u64) -> RunPlan {
+        RunPlan::new(seed, Duration::from_secs(5), 100)
     }
 
-    fn outcome(plan: &Plan, trace: u64, holds: bool) -> Result<Outcome, String> {
-        Ok(Outcome {
+    fn outcome(plan: &RunPlan, trace: u64, holds: bool) -> Result<RunOutcome, String> {
+        Ok(RunOutcome {
             seed: plan.seed,
             holds,
             unchecked: plan.seed % 10,
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn every_seed_runs_and_failures_are_shrunk() {
-        let play = |plan: &Plan| outcome(plan, plan.seed, plan.seed % 40 != 7);
+        let play = |plan: &RunPlan| outcome(plan, plan.seed, plan.seed % 40 != 7);
         let found = campaign(1..101).run(plan, play, |_| {});
         assert_eq!((found.runs, found.held, found.compared), (100, 97, 2));
         // Ten seeds have no unchecked writes, and three failed.
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_second_run_that_differs_is_noticed() {
         let runs = AtomicU64::new(0);
-        let play = |plan: &Plan| {
+        let play = |plan: &RunPlan| {
             // An uncontrolled source of chance.
             outcome(plan, runs.fetch_add(1, Ordering::Relaxed), true)
         };
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn findings_of_different_seeds_merge_and_of_the_same_do_not() {
-        let play = |plan: &Plan| outcome(plan, 0, plan.seed != 12);
+        let play = |plan: &RunPlan| outcome(plan, 0, plan.seed != 12);
         let mut found = campaign(10..20).run(plan, play, |_| {});
         found
             .merge(campaign(1..10).run(plan, play, |_| {}))

@@ -4,8 +4,8 @@
 //! and in virtual time, on a simulated network. One seed determines a run to the last byte, so a
 //! failure that took thousands of seeds to find is repeated at will.
 //!
-//! - [`Plan`]: what a run does, made from a seed and readable as JSON.
-//! - [`run`]: plays a plan and returns an [`Outcome`].
+//! - [`RunPlan`]: what a run does, made from a seed and readable as JSON.
+//! - [`run`]: plays a plan and returns an [`RunOutcome`].
 //! - [`Campaign`]: plays many seeds and collects their [`Findings`].
 //! - [`shrink`]: removes from a failing plan whatever the failure does not need.
 //!
@@ -25,7 +25,7 @@ mod shrink;
 pub use campaign::{Campaign, Findings, SeedFailure};
 pub use net::Direction;
 pub use network_fault::{NetworkFault, NetworkFaultKind};
-pub use outcome::Outcome;
-pub use plan::Plan;
+pub use outcome::RunOutcome;
+pub use plan::RunPlan;
 pub use run::run;
 pub use shrink::{Shrunk, shrink};

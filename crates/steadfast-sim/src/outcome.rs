@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The result of a run. Two runs of a plan have equal outcomes, apart from the real time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// The seed.
     pub seed: u64,
     /// Whether no check failed. Writes that could not be checked do not count.
@@ -28,7 +28,7 @@ pub struct Outcome {
     pub violations: Vec<String>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Returns whether another run of the same plan did the same.
     pub fn is_same_run(&self, other: &Self) -> bool {
         let key = |outcome: &Self| {

@@ -12,7 +12,7 @@ use crate::network_fault::NetworkFault;
 /// What a run does. The seed determines the workload and the cluster's faults; the other fields
 /// start as the seed's choice and can be changed one by one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct RunPlan {
     /// The seed.
     pub seed: u64,
     /// The length of the schedule of faults, in virtual milliseconds.
@@ -42,7 +42,7 @@ pub struct Plan {
     pub left_out: Vec<usize>,
 }
 
-impl Plan {
+impl RunPlan {
     /// Returns the plan of a seed.
     pub fn new(seed: u64, duration: Duration, rate: u32) -> Self {
         let mut random = fastrand::Rng::with_seed(seed ^ 0x5172_0b5e_55ed_c0de);
@@ -67,7 +67,7 @@ impl Plan {
     }
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for RunPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let length = self.stop_after_ms.unwrap_or(self.duration_ms);
         writeln!(
@@ -93,17 +93,17 @@ mod tests {
 
     #[test]
     fn a_plan_depends_on_its_seed_and_survives_json() {
-        let plan = |seed| Plan::new(seed, Duration::from_secs(20), 500);
+        let plan = |seed| RunPlan::new(seed, Duration::from_secs(20), 500);
         assert_eq!(plan(7), plan(7));
         assert_ne!(plan(7).network_faults, plan(8).network_faults);
         let json = serde_json::to_string(&plan(7)).unwrap();
-        assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan(7));
+        assert_eq!(serde_json::from_str::<RunPlan>(&json).unwrap(), plan(7));
     }
 
     #[test]
     fn network_faults_are_over_before_the_run_settles() {
         for seed in 0..500 {
-            let plan = Plan::new(seed, Duration::from_secs(20), 500);
+            let plan = RunPlan::new(seed, Duration::from_secs(20), 500);
             let last = |fault: &NetworkFault| fault.at_ms + fault.lasts_ms;
             assert!(plan.network_faults.iter().all(|fault| last(fault) < 18_000));
         }

@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::entropy::{mixed, seed_thread};
 use crate::net::{Conditions, Network, SimulatedPlatform};
-use crate::outcome::Outcome;
-use crate::plan::Plan;
+use crate::outcome::RunOutcome;
+use crate::plan::RunPlan;
 
 /// How much longer than planned a run may take, in virtual time.
 const OVERTIME: Duration = Duration::from_secs(600);
@@ -26,7 +26,7 @@ const KEPT: usize = 5;
 ///
 /// # Errors
 /// If the run cannot start, does not end, or panics.
-pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
+pub fn run(plan: &RunPlan) -> anyhow::Result<RunOutcome> {
     let plan = plan.clone();
     // A new thread has drawn no entropy yet.
     let thread = std::thread::Builder::new()
@@ -44,7 +44,7 @@ pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
     }
 }
 
-fn play(plan: &Plan) -> anyhow::Result<Outcome> {
+fn play(plan: &RunPlan) -> anyhow::Result<RunOutcome> {
     seed_thread(mixed(plan.seed));
     fastrand::seed(mixed(plan.seed ^ 1));
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -58,7 +58,7 @@ fn play(plan: &Plan) -> anyhow::Result<Outcome> {
     outcome
 }
 
-async fn simulate(plan: &Plan) -> anyhow::Result<Outcome> {
+async fn simulate(plan: &RunPlan) -> anyhow::Result<RunOutcome> {
     let usual = Conditions {
         latency: Duration::from_micros(plan.latency_us),
         jitter: Duration::from_micros(plan.jitter_us),
@@ -73,7 +73,7 @@ async fn simulate(plan: &Plan) -> anyhow::Result<Outcome> {
     let trace = network.trace();
     let json: serde_json::Value = serde_json::from_str(&report.to_json())?;
     let count = |part: &str, field: &str| json[part][field].as_u64().unwrap_or(0);
-    Ok(Outcome {
+    Ok(RunOutcome {
         seed: plan.seed,
         holds: !report.is_violated(),
         unchecked: count("accounting", "unchecked"),
@@ -88,7 +88,7 @@ async fn simulate(plan: &Plan) -> anyhow::Result<Outcome> {
 }
 
 /// Runs the workload against a cluster on this thread.
-async fn load(plan: &Plan, network: &Arc<Network>) -> anyhow::Result<(LoadReport, String)> {
+async fn load(plan: &RunPlan, network: &Arc<Network>) -> anyhow::Result<(LoadReport, String)> {
     let settings = Settings {
         seed: plan.seed,
         duration: Duration::from_millis(plan.duration_ms),

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 
 /// How many faults the cluster's schedule may have.
 const SCHEDULED: usize = 64;
@@ -15,14 +15,19 @@ const SCHEDULED: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Shrunk {
     /// The smallest plan that still fails.
-    pub plan: Plan,
+    pub plan: RunPlan,
     /// How many plans were tried.
     pub tries: u32,
 }
 
 /// Shrinks a plan. `fails` plays a plan in a process of its own and returns whether it fails with
 /// the same symptom; it is called at most `most` times, and not after `time`.
-pub fn shrink(plan: &Plan, most: u32, time: Duration, fails: impl FnMut(&Plan) -> bool) -> Shrunk {
+pub fn shrink(
+    plan: &RunPlan,
+    most: u32,
+    time: Duration,
+    fails: impl FnMut(&RunPlan) -> bool,
+) -> Shrunk {
     let mut search = Search {
         best: plan.clone(),
         tries: 0,
@@ -44,7 +49,7 @@ pub fn shrink(plan: &Plan, most: u32, time: Duration, fails: impl FnMut(&Plan) -
 }
 
 struct Search<F> {
-    best: Plan,
+    best: RunPlan,
     tries: u32,
     most: u32,
     begun: Instant,
@@ -52,9 +57,9 @@ struct Search<F> {
     fails: F,
 }
 
-impl<F: FnMut(&Plan) -> bool> Search<F> {
+impl<F: FnMut(&RunPlan) -> bool> Search<F> {
     /// Keeps a change if the plan still fails.
-    fn accept(&mut self, change: impl FnOnce(&mut Plan)) -> bool {
+    fn accept(&mut self, change: impl FnOnce(&mut RunPlan)) -> bool {
         let mut plan = self.best.clone();
         change(&mut plan);
         let is_over = self.tries >= self.most || self.begun.elapsed() >= self.time;
@@ -150,8 +155,8 @@ mod tests {
     const LONG: Duration = Duration::MAX;
 
     /// A plan with many network faults.
-    fn plan() -> Plan {
-        let plans = (0..).map(|seed| Plan::new(seed, Duration::from_secs(20), 800));
+    fn plan() -> RunPlan {
+        let plans = (0..).map(|seed| RunPlan::new(seed, Duration::from_secs(20), 800));
         let mut plans = plans.filter(|plan| plan.network_faults.len() > 7 && plan.workers > 4);
         plans.next().expect("endless")
     }

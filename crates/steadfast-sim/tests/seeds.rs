@@ -8,7 +8,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use steadfast_sim::{Plan, run};
+use steadfast_sim::{RunPlan, run};
 
 const SEEDS: [u64; 4] = [2, 3, 4, 5];
 const LENGTH: Duration = Duration::from_secs(8);
@@ -62,11 +62,11 @@ fn start(seed: u64, calm: bool) -> Child {
 fn one_seed_holds() {
     let seed = std::env::var(SEED).unwrap().parse().unwrap();
     let plan = match std::env::var_os(CALM) {
-        Some(_) => Plan {
+        Some(_) => RunPlan {
             network_faults: Vec::new(),
-            ..Plan::new(seed, CALM_LENGTH, RATE)
+            ..RunPlan::new(seed, CALM_LENGTH, RATE)
         },
-        None => Plan::new(seed, LENGTH, RATE),
+        None => RunPlan::new(seed, LENGTH, RATE),
     };
     let outcome = run(&plan).unwrap();
     assert!(outcome.operations > 0, "{outcome:?}");

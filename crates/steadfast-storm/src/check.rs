@@ -16,9 +16,9 @@ use crate::trials::Trials;
 /// Strategies, scenarios and expectations, as a file has them.
 ///
 /// ```
-/// use steadfast_storm::check::Plan;
+/// use steadfast_storm::check::FleetCheck;
 ///
-/// let plan: Plan = toml::from_str(r#"
+/// let check: FleetCheck = toml::from_str(r#"
 ///     scenarios = ["brownout"]        # named scenarios
 ///     clients = [50, 10000]           # sizes of the fleet
 ///     seeds = 20
@@ -40,13 +40,13 @@ use crate::trials::Trials;
 ///     policy = "ours"
 ///     lone_client = { first_error = 0.99, restart = 0.9 } # shares of one client
 /// "#)?;
-/// assert_eq!(plan.expect.len(), 2);
+/// assert_eq!(check.expect.len(), 2);
 /// # Ok::<(), toml::de::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Plan {
+pub struct FleetCheck {
     /// The names of scenarios.
     pub scenarios: Vec<String>,
     /// Scenarios of one's own.
@@ -60,14 +60,14 @@ pub struct Plan {
     /// Strategies, by name.
     pub strategies: BTreeMap<String, StrategyConfig>,
     /// The expectations.
-    pub expect: Vec<Expectation>,
+    pub expect: Vec<FleetExpectation>,
 }
 
 /// An expectation. A condition that is left out holds for all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Expectation {
+pub struct FleetExpectation {
     /// The policy that it is about.
     pub policy: Option<String>,
     /// The scenario that it is about.
@@ -87,30 +87,30 @@ pub struct Expectation {
     pub lone_client: Option<Usefulness>,
 }
 
-/// A plan that cannot be run. The text names the setting.
+/// A check that cannot be run. The text names the setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidPlan(String);
+pub struct InvalidCheck(String);
 
-impl fmt::Display for InvalidPlan {
+impl fmt::Display for InvalidCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for InvalidPlan {}
+impl std::error::Error for InvalidCheck {}
 
-/// The result of a plan.
+/// The result of a check.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
+pub struct CheckedFleet {
     /// One for each expectation and each case that it is about.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CheckedCase>,
     /// The scenarios in which an expectation failed, for a picture.
     pub broken: Vec<Comparison>,
 }
 
 /// An expectation in one case.
 #[derive(Clone, Debug, Serialize)]
-pub struct Finding {
+pub struct CheckedCase {
     /// The scenario, the policy and the size of the fleet.
     pub case: String,
     /// What is expected, and what was found.
@@ -119,7 +119,7 @@ pub struct Finding {
     pub holds: bool,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for CheckedCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.holds { '✔' } else { '✘' };
         let line = format!("{mark} {}: {}", self.case, self.text);
@@ -127,12 +127,12 @@ impl fmt::Display for Finding {
     }
 }
 
-impl Plan {
+impl FleetCheck {
     /// Runs the scenarios and checks the expectations.
     ///
     /// # Errors
     /// If a name is unknown, or a scenario or a strategy is invalid.
-    pub fn run(&self) -> Result<Outcome, InvalidPlan> {
+    pub fn run(&self) -> Result<CheckedFleet, InvalidCheck> {
         let (policies, scenarios) = (self.policies()?, self.scenarios()?);
         self.check_expectations(&policies, &scenarios)?;
         let mut findings = Vec::new();
@@ -155,11 +155,11 @@ impl Plan {
             }
         }
         findings.extend(self.check_lone_clients(&policies));
-        Ok(Outcome { findings, broken })
+        Ok(CheckedFleet { findings, broken })
     }
 
     /// Checks what is expected of a client that is alone with its peer.
-    fn check_lone_clients(&self, policies: &[Policy]) -> Vec<Finding> {
+    fn check_lone_clients(&self, policies: &[Policy]) -> Vec<CheckedCase> {
         let is_expected = |policy: &&Policy| {
             let mut expected = self.expect.iter().filter(|it| it.lone_client.is_some());
             expected.any(|it| it.is_about_policy(policy.name()))
@@ -181,15 +181,15 @@ impl Plan {
         }
     }
 
-    /// Rejects a plan that checks less than it says.
+    /// Rejects a check that covers less than it says.
     fn check_expectations(
         &self,
         policies: &[Policy],
         scenarios: &[Scenario],
-    ) -> Result<(), InvalidPlan> {
+    ) -> Result<(), InvalidCheck> {
         if self.expect.is_empty() {
             let text = "there is no [[expect]], so nothing would be checked";
-            return Err(InvalidPlan(text.to_owned()));
+            return Err(InvalidCheck(text.to_owned()));
         }
         for (number, expectation) in (1..).zip(&self.expect) {
             let has_case = scenarios.iter().any(|scenario| {
@@ -204,12 +204,12 @@ impl Plan {
                     .iter()
                     .any(|policy| expectation.is_about_policy(policy.name()));
             if !has_case && !is_of_lone_client {
-                return Err(InvalidPlan(format!(
-                    "expectation {number} is about no case: its policy, scenario or clients are not in the plan"
+                return Err(InvalidCheck(format!(
+                    "expectation {number} is about no case: its policy, scenario or clients are not in the file"
                 )));
             }
             if !expectation.has_limit() {
-                return Err(InvalidPlan(format!(
+                return Err(InvalidCheck(format!(
                     "expectation {number} has no limit: add recovers, load_at_most, success_at_least or lone_client"
                 )));
             }
@@ -217,18 +217,18 @@ impl Plan {
         Ok(())
     }
 
-    fn scenarios(&self) -> Result<Vec<Scenario>, InvalidPlan> {
+    fn scenarios(&self) -> Result<Vec<Scenario>, InvalidCheck> {
         let named = self.scenarios.iter().map(|name| {
-            scenarios::by_name(name).ok_or_else(|| InvalidPlan(format!("no scenario {name:?}")))
+            scenarios::by_name(name).ok_or_else(|| InvalidCheck(format!("no scenario {name:?}")))
         });
         let mut all: Vec<Scenario> = named.collect::<Result<_, _>>()?;
         all.extend(self.scenario.iter().cloned());
         Ok(all)
     }
 
-    fn policies(&self) -> Result<Vec<Policy>, InvalidPlan> {
+    fn policies(&self) -> Result<Vec<Policy>, InvalidCheck> {
         let named = self.policies.iter().map(|name| {
-            Policy::by_name(name).ok_or_else(|| InvalidPlan(format!("no policy {name:?}")))
+            Policy::by_name(name).ok_or_else(|| InvalidCheck(format!("no policy {name:?}")))
         });
         let mut all: Vec<Policy> = named.collect::<Result<_, _>>()?;
         for (name, config) in &self.strategies {
@@ -239,14 +239,14 @@ impl Plan {
     }
 }
 
-fn invalid(name: &str, error: impl fmt::Display) -> InvalidPlan {
-    InvalidPlan(format!("{name}: {error}"))
+fn invalid(name: &str, error: impl fmt::Display) -> InvalidCheck {
+    InvalidCheck(format!("{name}: {error}"))
 }
 
 /// The runs behind each number of a lone client.
 const QUIET_RUNS: u32 = 200;
 
-impl Expectation {
+impl FleetExpectation {
     fn is_about(&self, scenario: &str, policy: &str, clients: u32) -> bool {
         let about =
             |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|it| it == name);
@@ -264,7 +264,7 @@ impl Expectation {
         limits.iter().any(Option::is_some) || self.lone_client.is_some()
     }
 
-    fn check_lone_client(&self, row: &QuietRow) -> Vec<Finding> {
+    fn check_lone_client(&self, row: &QuietRow) -> Vec<CheckedCase> {
         let least = match &self.lone_client {
             Some(least) if self.is_about_policy(&row.policy) => least.named(),
             _ => return Vec::new(),
@@ -272,7 +272,7 @@ impl Expectation {
         let expected = least.into_iter().zip(row.useful.named());
         expected
             .filter(|((_, least), _)| *least > 0.0)
-            .map(|((name, least), (_, share))| Finding {
+            .map(|((name, least), (_, share))| CheckedCase {
                 case: format!("a lone client, {}", row.policy),
                 text: format!(
                     "{name}: {:.1} %, expected at least {:.1} %",
@@ -284,7 +284,7 @@ impl Expectation {
             .collect()
     }
 
-    fn check(&self, scenario: &Scenario, trials: &Trials) -> Vec<Finding> {
+    fn check(&self, scenario: &Scenario, trials: &Trials) -> Vec<CheckedCase> {
         if !self.is_about(&scenario.name, &trials.policy, trials.clients) {
             return Vec::new();
         }
@@ -292,7 +292,7 @@ impl Expectation {
             "{}, {}, {} clients",
             scenario.name, trials.policy, trials.clients
         );
-        let finding = |holds: bool, text: String| Finding {
+        let finding = |holds: bool, text: String| CheckedCase {
             case: case.clone(),
             text,
             holds,
@@ -336,7 +336,7 @@ impl Expectation {
 mod tests {
     use super::*;
 
-    fn plan(expect: &str) -> Result<Outcome, InvalidPlan> {
+    fn check(expect: &str) -> Result<CheckedFleet, InvalidCheck> {
         let text = format!(
             r#"
             clients = [5, 500]
@@ -345,20 +345,22 @@ mod tests {
 
             [[scenario]]
             name = "small"
-            arrivals = {{ open = 100.0 }}
+            rate_per_s = 100.0
             duration_s = 90.0
-            service = {{ workers = 1, queue = {{ limit = 250 }} }}
+            service = {{ workers = 1, queue_limit = 250 }}
             faults = [{{ from_s = 20.0, until_s = 40.0, effect = {{ slow = {{ factor = 3.0 }} }} }}]
 
             {expect}
             "#
         );
-        toml::from_str::<Plan>(&text).expect("it is TOML").run()
+        toml::from_str::<FleetCheck>(&text)
+            .expect("it is TOML")
+            .run()
     }
 
     #[test]
     fn an_expectation_holds_for_the_cases_that_it_is_about() {
-        let outcome = plan(
+        let outcome = check(
             r#"
             [[expect]]
             policy = "guidance"
@@ -380,15 +382,15 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_can_demand_what_a_lone_client_notices() {
+    fn a_check_can_demand_what_a_lone_client_notices() {
         let text = r#"
             policies = ["load-aware", "no-retry"]
 
             [[expect]]
             lone_client = { first_error = 0.99, steady = 0.99 }
         "#;
-        let plan: Plan = toml::from_str(text).expect("it is TOML");
-        let outcome = plan.run().expect("it is valid");
+        let check: FleetCheck = toml::from_str(text).expect("it is TOML");
+        let outcome = check.run().expect("it is valid");
         let holds: Vec<bool> = outcome.findings.iter().map(|it| it.holds).collect();
         // Two numbers of each policy. Without retries the first error is felt.
         assert_eq!(holds, [true, true, false, true], "{:?}", outcome.findings);
@@ -398,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_checks_nothing_is_an_error() {
+    fn a_check_of_nothing_is_an_error() {
         // A wrong name, another size, no limit: also beside an expectation that is right.
         for wrong in [
             "policy = 'unknown'\nrecovers = 0.9",
@@ -407,12 +409,12 @@ mod tests {
             "policy = 'guidance'\nwithin_s = 20.0",
         ] {
             let right = "[[expect]]\nload_at_most = 9.0\n";
-            let error = plan(&format!("{right}[[expect]]\n{wrong}")).expect_err(wrong);
+            let error = check(&format!("{right}[[expect]]\n{wrong}")).expect_err(wrong);
             assert!(error.to_string().contains("expectation 2"), "{error}");
         }
-        let error = plan("").expect_err("there is none");
+        let error = check("").expect_err("there is none");
         assert!(error.to_string().contains("[[expect]]"), "{error}");
-        let unknown: Plan = toml::from_str("scenarios = ['unknown']").expect("it is TOML");
+        let unknown: FleetCheck = toml::from_str("scenarios = ['unknown']").expect("it is TOML");
         let error = unknown.run().expect_err("there is no such scenario");
         assert!(error.to_string().contains("unknown"));
     }

@@ -11,35 +11,33 @@
 //! including budgets and jitter. So the decisions are those of production code.
 //!
 //! ```
-//! use steadfast_storm::{Arrivals, Policy, scenarios};
+//! use steadfast_storm::{Policy, scenarios};
 //!
 //! let mut scenario = scenarios::brownout().with_duration(90.0);
-//! scenario.arrivals = Arrivals::Open(100.0);
+//! scenario.rate = 100.0;
 //! scenario.service.workers = 1;
-//! scenario.service.queue.limit = Some(250);
+//! scenario.service.queue_limit = Some(250);
 //!
 //! // Immediate retries keep the service overloaded long after the fault has ended;
 //! // with a budget, five busy clients let it recover.
 //! let scenario = scenario.with_clients(5);
 //! let trials = scenario.compare(&[Policy::immediate(), Policy::guidance()], 0..2)?;
-//! assert_eq!(trials[0].recovered.share, 0.0);
-//! assert_eq!(trials[1].recovered.share, 1.0);
+//! assert_eq!(trials[0].recovered, 0.0);
+//! assert_eq!(trials[1].recovered, 1.0);
 //!
 //! // Five hundred clients with the same load together never empty their budgets.
 //! let trials = scenario.with_clients(500).compare(&[Policy::guidance()], 0..2)?;
-//! assert_eq!(trials[0].recovered.share, 0.0);
+//! assert_eq!(trials[0].recovered, 0.0);
 //! # Ok::<(), steadfast_storm::InvalidScenario>(())
 //! ```
 //!
-//! - [`Scenario`]: [`Arrivals`], [`Clients`], the [`Network`], the [`Service`] and a list of
-//!   [`Fault`]s; [`scenarios`] has named ones;
+//! - [`Scenario`]: [`Clients`], a [`SimulatedService`] and a list of [`ServiceFault`]s;
+//!   [`scenarios`] has named ones;
 //! - [`Policy`]: a strategy under test, with a new instance for each client;
 //! - [`Summary`]: the result of one run, and [`Trials`]: the runs of one policy;
-//! - [`Comparison`]: all of them, as tables for people or JSON for machines;
+//! - [`Comparison`]: all of them, as tables or a picture for people, or JSON for machines;
 //! - [`quiet`]: how useful a policy is for one client, which a fleet's table does not show;
-//! - [`check`]: expectations of a fleet and of one client, in a file;
-//! - [`fuzz`]: random scenarios; [`find`]: the load, capacity or fleet at which recovery
-//!   stops; [`verify`]: the published results.
+//! - [`check`]: expectations of a fleet and of one client, in a file.
 //!
 //! `docs/storm.md` explains the method, its limits and the results.
 //!
@@ -47,8 +45,6 @@
 //! [strategy]: steadfast::RetryStrategy
 
 pub mod check;
-pub mod find;
-pub mod fuzz;
 mod model;
 mod policies;
 pub mod quiet;
@@ -57,16 +53,14 @@ mod run;
 pub mod scenarios;
 mod summary;
 mod trials;
-pub mod verify;
 
 pub use model::{
-    Arrivals, Clients, Distribution, DropExpired, Effect, Fault, InvalidScenario, Network, Order,
-    Queue, Scenario, Scope, Service,
+    Clients, Distribution, FaultEffect, InvalidScenario, Scenario, ServiceFault, SimulatedService,
 };
 pub use policies::Policy;
 pub use report::Comparison;
 pub use summary::{Bin, Summary};
-pub use trials::{Share, Trials};
+pub use trials::Trials;
 
 /// Compiles and runs the examples of the guide.
 #[cfg(doctest)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::model::{Arrivals, Scenario};
+use crate::model::Scenario;
 use crate::run::RunStats;
 
 /// The share of a second's requests that must succeed for the second to count as good.
@@ -52,14 +52,10 @@ pub struct Summary {
     pub success_after: Option<f64>,
     /// Attempts per request during faults: the load when the service can bear it least.
     pub load_in_trouble: Option<f64>,
-    /// Attempts per request in the minute after the last fault.
-    pub load_after: Option<f64>,
-    /// Attempts in the busiest bin, as a multiple of the normal rate.
+    /// Attempts in the busiest second, as a multiple of the normal rate.
     pub peak_load: f64,
-    /// The start of that bin, in seconds.
-    pub peak_load_at: f64,
     /// The time from the end of the last fault to the first of five good seconds in a row.
-    /// For a herd: until every client has succeeded. None if that did not happen.
+    /// None if there are no such five.
     pub recovered_after: Option<f64>,
     /// The share of the service's work for requests whose client had stopped waiting.
     pub wasted_work: f64,
@@ -67,13 +63,11 @@ pub struct Summary {
     pub latency_p50_ms: Option<f64>,
     /// The 99th percentile of the latency of successful requests.
     pub latency_p99_ms: Option<f64>,
-    /// The number of events of the simulation.
-    pub events: u64,
-    /// The counts of each time bin.
+    /// The counts of each second.
     pub bins: Vec<Bin>,
 }
 
-/// Counts of one time bin.
+/// Counts of one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bin {
     /// Requests that started.
@@ -97,7 +91,6 @@ pub struct Bin {
 impl Summary {
     pub(crate) fn new(scenario: &Scenario, policy: &str, seed: u64, stats: RunStats) -> Self {
         let bins = stats.bins;
-        let width = scenario.bin;
         let whole = 0..bins.len();
         let sum = |range: &Range<usize>, count: fn(&Bin) -> u64| -> u64 {
             bins[range.clone()].iter().map(count).sum()
@@ -106,23 +99,17 @@ impl Summary {
             let started = sum(range, |bin| bin.started);
             (started > 0).then(|| share(sum(range, count), started))
         };
-        let index = |seconds: f64| ((seconds / width) as usize).min(bins.len());
+        let index = |seconds: f64| (seconds as usize).min(bins.len());
         let trouble = scenario.trouble();
         let (calm, during, after) = match trouble {
             None => (whole.clone(), 0..0, 0..0),
             Some((from, until)) => {
-                let end = (until / width).ceil() as usize;
+                let end = until.ceil() as usize;
                 let (first, end) = (index(from), end.min(bins.len()));
                 (0..first, first..end, end..bins.len())
             }
         };
-        let minute_after = after.start..after.end.min(after.start + (60.0 / width) as usize);
-        let (peak, peak_attempts) = bins
-            .iter()
-            .map(|bin| bin.attempts)
-            .enumerate()
-            .max_by_key(|(at, attempts)| (*attempts, std::cmp::Reverse(*at)))
-            .unwrap_or_default();
+        let peak_attempts = bins.iter().map(|bin| bin.attempts).max().unwrap_or(0);
         let latency = stats.latency;
         let latency_ms = |quantile| {
             let any = !latency.is_empty();
@@ -130,11 +117,7 @@ impl Summary {
         };
         let requests = sum(&whole, |bin| bin.started);
         let end = trouble.map(|(_, until)| until);
-        let recovered_after = match scenario.arrivals {
-            Arrivals::Once => (stats.succeeded == requests)
-                .then(|| (stats.last_success - end.unwrap_or(0.0)).max(0.0)),
-            _ => recovered_after(&seconds(&bins, width), end, scenario.duration),
-        };
+        let recovered_after = recovered_after(&bins, end, scenario.duration);
         let decisions = stats.decisions;
         Self {
             policy: policy.to_owned(),
@@ -157,9 +140,7 @@ impl Summary {
             },
             success_after: per_request(&after, |bin| bin.succeeded),
             load_in_trouble: per_request(&during, |bin| bin.attempts),
-            load_after: per_request(&minute_after, |bin| bin.attempts),
-            peak_load: peak_attempts as f64 / (scenario.rate() * width),
-            peak_load_at: peak as f64 * width,
+            peak_load: peak_attempts as f64 / scenario.rate,
             recovered_after,
             wasted_work: share(
                 sum(&whole, |bin| bin.wasted),
@@ -167,7 +148,6 @@ impl Summary {
             ),
             latency_p50_ms: latency_ms(0.5),
             latency_p99_ms: latency_ms(0.99),
-            events: stats.events,
             bins,
         }
     }
@@ -190,20 +170,6 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     } else {
         part as f64 / whole as f64
     }
-}
-
-/// Adds up the bins of each second.
-fn seconds(bins: &[Bin], width: f64) -> Vec<Bin> {
-    if width >= 1.0 {
-        return bins.to_vec();
-    }
-    let mut seconds = vec![Bin::default(); (bins.len() as f64 * width).ceil() as usize];
-    for (index, bin) in bins.iter().enumerate() {
-        let second = &mut seconds[((index as f64 + 0.5) * width) as usize];
-        second.started += bin.started;
-        second.succeeded += bin.succeeded;
-    }
-    seconds
 }
 
 /// Returns the time from the end of the last fault to the first good second of five in a
@@ -253,16 +219,5 @@ mod tests {
         }
         // Without faults there is nothing to recover from.
         assert_eq!(recovered_after(&seconds, None, 13.0), Some(0.0));
-    }
-
-    #[test]
-    fn narrow_bins_are_added_up_to_seconds() {
-        let bin = |started| Bin {
-            started,
-            ..Bin::default()
-        };
-        let bins: Vec<Bin> = (0..25).map(|_| bin(1)).collect();
-        let started: Vec<u64> = seconds(&bins, 0.1).iter().map(|it| it.started).collect();
-        assert_eq!(started, [10, 10, 5]);
     }
 }

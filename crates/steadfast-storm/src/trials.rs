@@ -10,9 +10,6 @@ use crate::policies::Policy;
 use crate::run::Run;
 use crate::summary::Summary;
 
-/// The quantile of the normal distribution of a 95 % interval.
-const Z: f64 = 1.96;
-
 /// The runs of one policy in one scenario.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -22,7 +19,7 @@ pub struct Trials {
     /// The number of clients.
     pub clients: u32,
     /// The share of the runs that recovered.
-    pub recovered: Share,
+    pub recovered: f64,
     /// The median of the times of those that recovered.
     pub recovered_after: Option<f64>,
     /// The mean of [`Summary::success`].
@@ -37,8 +34,6 @@ pub struct Trials {
     pub success_after: Option<f64>,
     /// The mean of [`Summary::load_in_trouble`].
     pub load_in_trouble: Option<f64>,
-    /// The mean of [`Summary::load_after`].
-    pub load_after: Option<f64>,
     /// The mean of [`Summary::peak_load`].
     pub peak_load: f64,
     /// The mean of [`Summary::wasted_work`].
@@ -49,40 +44,6 @@ pub struct Trials {
     pub latency_p99_ms: Option<f64>,
     /// The runs, in the order of their seeds.
     pub runs: Vec<Summary>,
-}
-
-/// A share of runs, with its 95 % confidence interval (Wilson).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Share {
-    /// The share.
-    pub share: f64,
-    /// The lower end of the interval.
-    pub low: f64,
-    /// The upper end of the interval.
-    pub high: f64,
-}
-
-impl Share {
-    /// Computes the share of `part` in `whole`, and its interval.
-    pub fn new(part: usize, whole: usize) -> Self {
-        let n = whole as f64;
-        if whole == 0 {
-            return Self {
-                share: 0.0,
-                low: 0.0,
-                high: 1.0,
-            };
-        }
-        let p = part as f64 / n;
-        let centre = p + Z * Z / (2.0 * n);
-        let margin = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-        let scale = 1.0 + Z * Z / n;
-        Self {
-            share: p,
-            low: ((centre - margin) / scale).max(0.0),
-            high: ((centre + margin) / scale).min(1.0),
-        }
-    }
 }
 
 impl Scenario {
@@ -139,7 +100,7 @@ impl Trials {
         Self {
             policy: policy.to_owned(),
             clients,
-            recovered: Share::new(recovered.count(), runs.len()),
+            recovered: recovered.count() as f64 / runs.len().max(1) as f64,
             recovered_after: median_of(|run| run.recovered_after),
             success: mean(|run| run.success),
             success_calm: mean_of(|run| run.success_calm),
@@ -147,7 +108,6 @@ impl Trials {
             quiet_success_in_trouble: mean_of(|run| run.quiet_success_in_trouble),
             success_after: mean_of(|run| run.success_after),
             load_in_trouble: mean_of(|run| run.load_in_trouble),
-            load_after: mean_of(|run| run.load_after),
             peak_load: mean(|run| run.peak_load),
             wasted_work: mean(|run| run.wasted_work),
             latency_p50_ms: median_of(|run| run.latency_p50_ms),
@@ -166,20 +126,4 @@ pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_interval_is_wilsons() {
-        // Published examples: 0 of 10, and 81 of 263.
-        let none = Share::new(0, 10);
-        assert!((none.low, none.share) == (0.0, 0.0));
-        assert!((none.high - 0.2775).abs() < 1e-3, "{none:?}");
-        let some = Share::new(81, 263);
-        assert!((some.low - 0.2553).abs() < 1e-3, "{some:?}");
-        assert!((some.high - 0.3662).abs() < 1e-3, "{some:?}");
-    }
 }

@@ -5,7 +5,7 @@ mod support;
 
 use steadfast::Standard;
 use steadfast::strategy::RetryAfter;
-use steadfast_storm::{Effect, Fault, Policy, Scenario, Summary, scenarios};
+use steadfast_storm::{FaultEffect, Policy, Scenario, ServiceFault, Summary, scenarios};
 
 fn small() -> Scenario {
     support::small().with_duration(90.0)
@@ -15,17 +15,17 @@ fn run(scenario: &Scenario, policy: Policy) -> Summary {
     scenario.run(&policy, 4711).expect("it is valid")
 }
 
-fn always(effect: Effect) -> Fault {
-    Fault::new(0.0, 1000.0, effect)
+fn always(effect: FaultEffect) -> ServiceFault {
+    ServiceFault::new(0.0, 1000.0, effect)
 }
 
-fn brownout() -> Fault {
-    Fault::new(20.0, 40.0, Effect::Slow { factor: 3.0 })
+fn brownout() -> ServiceFault {
+    ServiceFault::new(20.0, 40.0, FaultEffect::Slow { factor: 3.0 })
 }
 
 #[test]
 fn three_attempts_without_a_budget_triple_the_load_of_an_outage() {
-    let scenario = small().with_fault(always(Effect::RefuseConnections));
+    let scenario = small().with_fault(always(FaultEffect::RefuseConnections));
     let summary = run(&scenario, Policy::immediate());
     assert_eq!(summary.attempts, 3 * summary.requests);
 }
@@ -33,7 +33,7 @@ fn three_attempts_without_a_budget_triple_the_load_of_an_outage() {
 #[test]
 fn a_budget_bounds_the_retries_of_an_outage_of_any_length() {
     // A bucket of 500 pays for a hundred retries at 5 each, and nothing succeeds to refill it.
-    let mut scenario = small().with_fault(always(Effect::RefuseConnections));
+    let mut scenario = small().with_fault(always(FaultEffect::RefuseConnections));
     scenario.clients.timeout = Some(60.0); // So that the deadline prevents no retry.
     let summary = run(&scenario, Policy::guidance());
     assert_eq!(summary.retries, 10 * 100);
@@ -69,12 +69,12 @@ fn an_adaptive_send_rate_reduces_the_load_and_recovers() {
 /// return in two seconds.
 #[test]
 fn clients_with_the_same_hint_do_not_return_at_the_same_time() {
-    let effect = Effect::Throttle {
+    let effect = FaultEffect::Throttle {
         share: 0.0,
         hint: Some(2.0),
     };
     let scenario = small()
-        .with_fault(Fault::new(0.0, 1.0, effect))
+        .with_fault(ServiceFault::new(0.0, 1.0, effect))
         .with_duration(1.0);
     let exact = Policy::new("exact", |_| {
         let strategy = Standard::guidance()

@@ -1,6 +1,6 @@
 //! Comparison of the simulated service with results of queueing theory.
 
-use steadfast_storm::{Arrivals, Distribution, Network, Policy, Scenario, Service, Summary};
+use steadfast_storm::{Distribution, Policy, Scenario, SimulatedService, Summary};
 
 /// One worker, half busy (M/M/1): latency is exponential, and its mean is the inverse of
 /// the spare capacity.
@@ -48,14 +48,12 @@ fn erlang_c(workers: u32, load: f64) -> f64 {
 
 fn service(workers: u32, service_time: f64, arrival_rate: f64) -> Scenario {
     Scenario {
-        arrivals: Arrivals::Open(arrival_rate),
-        network: Network {
-            delay: Distribution::Constant(0.0),
-        },
-        service: Service {
+        rate: arrival_rate,
+        network_delay: Distribution::Constant(0.0),
+        service: SimulatedService {
             workers,
             service_time: Distribution::Exponential(service_time),
-            ..Service::default()
+            ..SimulatedService::default()
         },
         ..Scenario::default()
     }

@@ -30,11 +30,11 @@ pub(crate) struct ControlCommandArgs {
     #[command(flatten)]
     control: ControlArgs,
     #[command(subcommand)]
-    action: Action,
+    action: ControlAction,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum ControlAction {
     /// Print the applied writes, oldest first
     Journal {
         /// Begin with this number
@@ -191,7 +191,7 @@ impl ControlCommandArgs {
     }
 }
 
-impl Action {
+impl ControlAction {
     fn request(&self) -> anyhow::Result<ControlRequest> {
         Ok(match self {
             Self::Journal { since, limit, .. } => {
@@ -296,7 +296,7 @@ pub(crate) async fn run(args: ControlCommandArgs) -> anyhow::Result<()> {
     let control = args.control;
     let called = control.call(request.method, &request.path, request.body.as_ref());
     let mut response = called.await?;
-    if let Action::Journal { key: Some(key), .. } = &args.action
+    if let ControlAction::Journal { key: Some(key), .. } = &args.action
         && let Some(entries) = response["entries"].as_array_mut()
     {
         entries.retain(|entry| entry["key"] == **key);

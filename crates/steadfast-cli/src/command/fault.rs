@@ -31,11 +31,11 @@ pub(crate) struct FaultArgs {
     #[command(flatten)]
     control: ControlArgs,
     #[command(subcommand)]
-    action: Action,
+    action: FaultAction,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum FaultAction {
     /// Add a rule behind the others
     Add(Box<AddArgs>),
     /// List the rules and how often each has hit
@@ -153,8 +153,8 @@ impl FaultArgs {
     /// Rejects an invalid fault, without asking the cluster.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         match &self.action {
-            Action::Add(add) => add.check().map(|_| ()),
-            Action::List | Action::Remove { .. } | Action::Clear => Ok(()),
+            FaultAction::Add(add) => add.check().map(|_| ()),
+            FaultAction::List | FaultAction::Remove { .. } | FaultAction::Clear => Ok(()),
         }
     }
 }
@@ -172,23 +172,23 @@ impl AddArgs {
 pub(crate) async fn run(args: FaultArgs) -> anyhow::Result<()> {
     let control = args.control;
     match args.action {
-        Action::Add(add) => {
+        FaultAction::Add(add) => {
             let body = add.check()?;
             let fault = control.call(Method::POST, "/faults", Some(&body)).await?;
             print(&control, &fault, show);
         }
-        Action::List => {
+        FaultAction::List => {
             let faults = control.call(Method::GET, "/faults", None).await?;
             print(&control, &faults, |faults| {
                 faults.as_array().into_iter().flatten().for_each(show);
             });
         }
-        Action::Remove { id } => {
+        FaultAction::Remove { id } => {
             let path = format!("/faults/{id}");
             let removed = control.call(Method::DELETE, &path, None).await?;
             print(&control, &removed, |_| {});
         }
-        Action::Clear => {
+        FaultAction::Clear => {
             let path = "/faults";
             let cleared = control.call(Method::DELETE, path, Some(&json!({}))).await?;
             print(&control, &cleared, |_| {});

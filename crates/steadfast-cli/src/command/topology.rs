@@ -32,11 +32,11 @@ pub(crate) struct TopologyArgs {
     #[command(flatten)]
     control: ControlArgs,
     #[command(subcommand)]
-    action: Action,
+    action: TopologyAction,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum TopologyAction {
     /// Show nodes, buckets and the progress of a rebalance
     Show,
     /// Add a node, and move its share of every bucket to it
@@ -124,7 +124,7 @@ impl PaceArgs {
 pub(crate) async fn run(args: TopologyArgs) -> anyhow::Result<()> {
     let control = args.control;
     let (path, body, wait) = match args.action {
-        Action::Show => {
+        TopologyAction::Show => {
             let status = control.call(Method::GET, "/status", None).await?;
             match control.json {
                 true => line(status),
@@ -132,7 +132,7 @@ pub(crate) async fn run(args: TopologyArgs) -> anyhow::Result<()> {
             }
             return Ok(());
         }
-        Action::Cancel => {
+        TopologyAction::Cancel => {
             let path = "/topology/cancel";
             let ended = control.call(Method::POST, path, Some(&json!({}))).await?;
             match control.json {
@@ -141,15 +141,15 @@ pub(crate) async fn run(args: TopologyArgs) -> anyhow::Result<()> {
             }
             return Ok(());
         }
-        Action::RebalanceIn { pace } => ("rebalance-in", pace.body(None), !pace.no_wait),
-        Action::RebalanceOut { node, pace } => {
+        TopologyAction::RebalanceIn { pace } => ("rebalance-in", pace.body(None), !pace.no_wait),
+        TopologyAction::RebalanceOut { node, pace } => {
             ("rebalance-out", pace.body(Some(node)), !pace.no_wait)
         }
-        Action::Rebalance { pace } => ("rebalance", pace.body(None), !pace.no_wait),
-        Action::FailOver { node } => ("fail-over", json!({"node": node}), false),
-        Action::Crash { node } => ("crash", json!({"node": node}), false),
-        Action::Restart { node } => ("restart", json!({"node": node}), false),
-        Action::Recover { node } => ("recover", json!({"node": node}), false),
+        TopologyAction::Rebalance { pace } => ("rebalance", pace.body(None), !pace.no_wait),
+        TopologyAction::FailOver { node } => ("fail-over", json!({"node": node}), false),
+        TopologyAction::Crash { node } => ("crash", json!({"node": node}), false),
+        TopologyAction::Restart { node } => ("restart", json!({"node": node}), false),
+        TopologyAction::Recover { node } => ("recover", json!({"node": node}), false),
     };
     let response = control
         .call(Method::POST, &format!("/topology/{path}"), Some(&body))

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::checker::{Checker, Failure};
-use super::operation::{Action, Operation, Outcome, State, Value};
+use super::operation::{Action, DocumentValue, Operation, Outcome, State};
 
 /// The number of operations that are shown if a smaller part does not show the violation.
 const SHOWN: usize = 8;
@@ -179,8 +179,8 @@ impl fmt::Display for Operation {
             Action::Replace(body, cas) => write!(f, "replace CAS {cas:x} by {}", body.value)?,
             Action::Remove => f.write_str("remove")?,
             Action::Increment(delta) => write!(f, "add {delta}")?,
-            Action::Append(more) => write!(f, "append {}", Value::Bytes(*more))?,
-            Action::Prepend(more) => write!(f, "prepend {}", Value::Bytes(*more))?,
+            Action::Append(more) => write!(f, "append {}", DocumentValue::Bytes(*more))?,
+            Action::Prepend(more) => write!(f, "prepend {}", DocumentValue::Bytes(*more))?,
             Action::Push(element) => write!(f, "push {element}")?,
             Action::Touch(expiry) => write!(f, "set expiry {expiry}")?,
             Action::Lock(_) => f.write_str("lock")?,
@@ -208,7 +208,7 @@ impl fmt::Display for Operation {
 }
 
 /// Values are shown by their digests, because the contents are not kept.
-impl fmt::Display for Value {
+impl fmt::Display for DocumentValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(digest) => write!(f, "{digest}"),

@@ -66,7 +66,7 @@ pub(crate) enum Outcome {
 /// The content of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Body {
-    pub(crate) value: Value,
+    pub(crate) value: DocumentValue,
     /// The format, which is the first byte of the flags; none if it is not known.
     pub(crate) format: Option<u8>,
     /// In seconds since 1970, zero for never; none if it is not known.
@@ -75,7 +75,7 @@ pub(crate) struct Body {
 
 /// The value of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Value {
+pub(crate) enum DocumentValue {
     Bytes(Digest),
     Number(u64),
     /// The elements of an array, each with a comma.
@@ -85,7 +85,7 @@ pub(crate) enum Value {
 /// What an operation returned about the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    pub(crate) value: Value,
+    pub(crate) value: DocumentValue,
     pub(crate) format: Option<u8>,
     pub(crate) expiry: Option<u32>,
 }
@@ -257,7 +257,7 @@ impl Operation {
             return None;
         }
         let content = state.content;
-        let change = |value: Value| content.map(|body| Body { value, ..body });
+        let change = |value: DocumentValue| content.map(|body| Body { value, ..body });
         match (self.action.clone(), content) {
             (Action::Read, Some(body)) => {
                 if seen.is_some_and(|seen| !body.matches(seen)) {
@@ -286,37 +286,37 @@ impl Operation {
             (
                 Action::Increment(delta),
                 Some(Body {
-                    value: Value::Number(sum),
+                    value: DocumentValue::Number(sum),
                     ..
                 }),
             ) => {
-                let value = Value::Number(sum.wrapping_add(delta));
+                let value = DocumentValue::Number(sum.wrapping_add(delta));
                 let right = seen.is_none_or(|seen| seen.value == value);
                 right.then(|| state.changed(cas, change(value))).flatten()
             }
             (
                 Action::Append(more),
                 Some(Body {
-                    value: Value::Bytes(text),
+                    value: DocumentValue::Bytes(text),
                     ..
                 }),
-            ) => state.changed(cas, change(Value::Bytes(text.then(more)))),
+            ) => state.changed(cas, change(DocumentValue::Bytes(text.then(more)))),
             (
                 Action::Prepend(more),
                 Some(Body {
-                    value: Value::Bytes(text),
+                    value: DocumentValue::Bytes(text),
                     ..
                 }),
-            ) => state.changed(cas, change(Value::Bytes(more.then(text)))),
+            ) => state.changed(cas, change(DocumentValue::Bytes(more.then(text)))),
             (
                 Action::Push(element),
                 Some(Body {
-                    value: Value::List(list),
+                    value: DocumentValue::List(list),
                     ..
                 }),
             ) => {
                 let list = list.then(Digest::of(format!("{element},").as_bytes()));
-                state.changed(cas, change(Value::List(list)))
+                state.changed(cas, change(DocumentValue::List(list)))
             }
             (Action::Touch(expiry), Some(body)) => {
                 let expiry = Some(expiry);

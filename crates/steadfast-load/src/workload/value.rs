@@ -71,7 +71,7 @@ impl Shape {
             Self::Counter => {
                 let text = std::str::from_utf8(bytes).ok();
                 text.and_then(|text| text.parse().ok())
-                    .map(history::Value::Number)
+                    .map(history::DocumentValue::Number)
             }
             Self::Array => elements(bytes).map(|elements| {
                 let mut text = String::new();
@@ -79,11 +79,11 @@ impl Shape {
                     text.push_str(element);
                     text.push(',');
                 }
-                history::Value::List(Digest::of(text.as_bytes()))
+                history::DocumentValue::List(Digest::of(text.as_bytes()))
             }),
         };
         Seen {
-            value: value.unwrap_or_else(|| history::Value::Bytes(Digest::of(bytes))),
+            value: value.unwrap_or_else(|| history::DocumentValue::Bytes(Digest::of(bytes))),
             format: content.flags.map(|flags| (flags >> 24) as u8),
             expiry: content.expiry,
         }
@@ -136,11 +136,11 @@ pub(crate) fn whole(bytes: &[u8]) -> Option<WriteId> {
 /// Returns the content of a document after a value was written.
 pub(super) fn body(value: &Value<'_>) -> Body {
     let value = match value {
-        Value::Counter(number) => history::Value::Number(*number),
-        Value::Array { .. } => history::Value::List(Digest::default()),
+        Value::Counter(number) => history::DocumentValue::Number(*number),
+        Value::Array { .. } => history::DocumentValue::List(Digest::default()),
         Value::Document { .. } | Value::Text(_) => {
             let bytes = serde_json::to_vec(value).expect("every value has a JSON form");
-            history::Value::Bytes(Digest::of(&bytes))
+            history::DocumentValue::Bytes(Digest::of(&bytes))
         }
     };
     Body {

@@ -12,13 +12,6 @@ pub enum Distribution {
     Constant(f64),
     /// Exponential, with this mean.
     Exponential(f64),
-    /// The absolute value of a normal distribution.
-    Normal {
-        /// The mean.
-        mean: f64,
-        /// The standard deviation.
-        deviation: f64,
-    },
     /// Log-normal: a long tail.
     LogNormal {
         /// The mean.
@@ -42,7 +35,7 @@ impl Distribution {
     pub fn mean(self) -> f64 {
         match self {
             Self::Constant(mean) | Self::Exponential(mean) => mean,
-            Self::Normal { mean, .. } | Self::LogNormal { mean, .. } => mean,
+            Self::LogNormal { mean, .. } => mean,
             Self::Bimodal {
                 fast,
                 slow,
@@ -56,7 +49,6 @@ impl Distribution {
         match self {
             Self::Constant(time) => time,
             Self::Exponential(mean) => exponential(rng, mean),
-            Self::Normal { mean, deviation } => (mean + deviation * normal(rng)).abs(),
             Self::LogNormal { mean, sigma } => {
                 // The factor makes the mean of the distribution the given one.
                 mean * (sigma * normal(rng) - sigma * sigma / 2.0).exp()
@@ -76,7 +68,6 @@ impl Distribution {
         let time = |seconds: f64| (0.0..=86_400.0).contains(&seconds);
         match self {
             Self::Constant(time_) | Self::Exponential(time_) => time(time_),
-            Self::Normal { mean, deviation } => time(mean) && time(deviation),
             Self::LogNormal { mean, sigma } => time(mean) && (0.0..=5.0).contains(&sigma),
             Self::Bimodal {
                 fast,
@@ -109,10 +100,6 @@ mod tests {
         for distribution in [
             Distribution::Constant(2.0),
             Distribution::Exponential(2.0),
-            Distribution::Normal {
-                mean: 2.0,
-                deviation: 0.4,
-            },
             Distribution::LogNormal {
                 mean: 2.0,
                 sigma: 1.0,

@@ -9,7 +9,7 @@ use crate::run::nanos;
 /// An effect on the service, the network or the load, and when it is active.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fault {
+pub struct ServiceFault {
     /// The start, in seconds.
     #[serde(rename = "from_s")]
     pub from: f64,
@@ -17,7 +17,7 @@ pub struct Fault {
     #[serde(rename = "until_s")]
     pub until: f64,
     /// The effect.
-    pub effect: Effect,
+    pub effect: FaultEffect,
     /// The share of the endpoints that it affects, from 0 to 1. At least one is affected.
     #[serde(default = "all")]
     pub endpoints: f64,
@@ -31,7 +31,7 @@ fn all() -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum Effect {
+pub enum FaultEffect {
     /// Refuses connections: no byte of a request is sent.
     RefuseConnections,
     /// Accepts requests and never responds.
@@ -62,18 +62,11 @@ pub enum Effect {
         /// Above 0.
         factor: f64,
     },
-    /// The shards of an endpoint have moved, and clients do not know it until the fault
-    /// ends: the endpoint rejects their requests.
-    Moved {
-        /// Whether the new route wakes waiting requests: if so, how many in a second.
-        #[serde(default)]
-        release: Option<f64>,
-    },
 }
 
-impl Fault {
+impl ServiceFault {
     /// Creates a fault of all endpoints.
-    pub const fn new(from: f64, until: f64, effect: Effect) -> Self {
+    pub const fn new(from: f64, until: f64, effect: FaultEffect) -> Self {
         Self {
             from,
             until,
@@ -110,28 +103,26 @@ impl Fault {
         let share = |number: f64| (0.0..=1.0).contains(&number);
         let time = |seconds: f64| (0.0..=86_400.0).contains(&seconds);
         let (valid, problem) = match self.effect {
-            Effect::RefuseConnections | Effect::NoResponse | Effect::Hold => (true, ""),
-            Effect::Fail { share: failing } => {
+            FaultEffect::RefuseConnections | FaultEffect::NoResponse | FaultEffect::Hold => {
+                (true, "")
+            }
+            FaultEffect::Fail { share: failing } => {
                 (share(failing), "the share of failures must be from 0 to 1")
             }
-            Effect::Slow { factor } => (
+            FaultEffect::Slow { factor } => (
                 (1.0..=1e6).contains(&factor),
                 "the factor of a slow service must be from 1 to 1000000",
             ),
-            Effect::Throttle {
+            FaultEffect::Throttle {
                 share: admitted,
                 hint,
             } => (
                 share(admitted) && time(hint.unwrap_or_default()),
                 "a throttled service must admit a share from 0 to 1, with a hint of at most a day",
             ),
-            Effect::Load { factor } => (
+            FaultEffect::Load { factor } => (
                 factor > 0.0 && factor <= 1000.0,
                 "the factor of the load must be above 0 and at most 1000",
-            ),
-            Effect::Moved { release } => (
-                release.is_none_or(|rate| rate > 0.0),
-                "the rate of released requests must be above 0",
             ),
         };
         let in_order = self.from >= 0.0 && self.from < self.until && time(self.until);
@@ -145,7 +136,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ServiceFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (from, until) = (short(self.from), short(self.until));
         write!(f, "{}, from {from} s to {until} s", self.effect)?;
@@ -156,7 +147,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl fmt::Display for Effect {
+impl fmt::Display for FaultEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RefuseConnections => f.write_str("connections are refused"),
@@ -173,15 +164,6 @@ impl fmt::Display for Effect {
                 }
             }
             Self::Load { factor } => write!(f, "{} times the load", short(*factor)),
-            Self::Moved { release: None } => f.write_str("shards have moved"),
-            Self::Moved {
-                release: Some(rate),
-            } => {
-                write!(
-                    f,
-                    "shards have moved, {rate} requests/s are woken afterwards"
-                )
-            }
         }
     }
 }
@@ -194,7 +176,7 @@ fn short(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arrivals, Policy, Scenario};
+    use crate::{Policy, Scenario};
 
     /// Ends that are no whole number of nanoseconds in binary, among others.
     fn ends() -> impl Iterator<Item = f64> {
@@ -204,7 +186,7 @@ mod tests {
     #[test]
     fn a_fault_is_over_at_the_time_to_which_messages_are_held_back() {
         for until in ends() {
-            let fault = Fault::new(1.0, until, Effect::Hold);
+            let fault = ServiceFault::new(1.0, until, FaultEffect::Hold);
             let end = nanos(until);
             assert!(fault.affects(end - 1, 0, 1), "{until}");
             assert!(!fault.affects(end, 0, 1), "{until}");
@@ -217,9 +199,9 @@ mod tests {
         for until in ends().take(40) {
             let mut scenario = Scenario::default()
                 .with_clients(1)
-                .with_fault(Fault::new(1.0, until, Effect::Hold))
+                .with_fault(ServiceFault::new(1.0, until, FaultEffect::Hold))
                 .with_duration(2.0);
-            scenario.arrivals = Arrivals::Open(20.0);
+            scenario.rate = 20.0;
             scenario.clients.timeout = Some(10.0);
             scenario.clients.attempt_timeout = Some(10.0);
             let run = scenario.run(&Policy::no_retry(), 1).expect("it is valid");

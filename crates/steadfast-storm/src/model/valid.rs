@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use super::{Arrivals, Scenario};
+use super::Scenario;
 
 /// The most requests of a run. More would take minutes and gigabytes without changing
 /// the result.
@@ -12,9 +12,6 @@ const MAX_REQUESTS: f64 = 20e6;
 const MIN_REQUESTS: f64 = 10.0;
 /// The most requests that may be open at the same time: some hundred megabytes.
 const MAX_OPEN_REQUESTS: f64 = 5e5;
-/// The shortest pause of a closed loop. Without one, clients whose requests are shed would
-/// start requests for ever without any time passing.
-const MIN_PAUSE: f64 = 0.001;
 const MAX_CLIENTS: u32 = 2_000_000;
 const DAY_SECONDS: f64 = 86_400.0;
 
@@ -43,38 +40,24 @@ impl Scenario {
         let share = |number: f64| (0.0..=1.0).contains(&number);
         let time = |seconds: f64| positive(seconds) && seconds <= DAY_SECONDS;
         let maybe_time = |seconds: Option<f64>| seconds.is_none_or(time);
-        let requests = match self.arrivals {
-            Arrivals::Open(_) => self.rate() * self.duration,
-            Arrivals::Closed(_) => (self.rate() * self.duration).max(MIN_REQUESTS),
-            Arrivals::Once => f64::from(clients.count).max(MIN_REQUESTS),
-        };
-        let open_requests = match self.arrivals {
-            Arrivals::Open(rate) => rate * clients.timeout.unwrap_or(0.0).min(self.duration),
-            Arrivals::Closed(_) | Arrivals::Once => 0.0,
-        };
+        let requests = self.rate * self.duration;
+        let open_requests = self.rate * clients.timeout.unwrap_or(0.0).min(self.duration);
         #[rustfmt::skip]
         let rules = [
             ((1..=MAX_CLIENTS).contains(&clients.count), "the number of clients must be from 1 to 2000000"),
             ((0.0..=10.0).contains(&clients.skew), "the skew of the clients must be from 0 to 10"),
-            (match self.arrivals {
-                Arrivals::Open(rate) => positive(rate),
-                Arrivals::Closed(pause) => (MIN_PAUSE..=DAY_SECONDS).contains(&pause),
-                Arrivals::Once => true,
-            }, "the arrival rate must be above 0, and a pause from 1 ms to a day"),
+            (positive(self.rate), "the arrival rate must be above 0"),
             (share(clients.idempotent), "the idempotent share must be from 0 to 1"),
             (maybe_time(clients.timeout), "the timeout must be above 0 s and at most a day"),
             (maybe_time(clients.attempt_timeout), "the attempt timeout must be above 0 s and at most a day"),
             (clients.attempts > 0, "the most attempts must be at least 1"),
-            ((1..=8).contains(&clients.layers), "the number of layers must be from 1 to 8"),
-            (self.network.delay.is_valid(), "the network delay must be from 0 s to a day"),
+            (self.network_delay.is_valid(), "the network delay must be from 0 s to a day"),
             (service.workers > 0, "the number of workers must be at least 1"),
             ((1..=10_000).contains(&service.endpoints), "the number of endpoints must be from 1 to 10000"),
             (service.service_time.is_valid(), "the service time must be from 0 s to a day"),
             (service.contention.is_none_or(positive), "the contention must be above 0 requests"),
-            (service.queue.limit.is_none_or(|limit| limit <= 1_000_000), "the queue limit must be at most 1000000"),
-            (maybe_time(service.queue.codel), "the queue's target must be above 0 s and at most a day"),
+            (service.queue_limit.is_none_or(|limit| limit <= 1_000_000), "the queue limit must be at most 1000000"),
             (time(self.duration), "the duration must be above 0 s and at most a day"),
-            ((0.001..=DAY_SECONDS).contains(&self.bin), "the width of a bin must be from 0.001 s to a day"),
             (requests <= MAX_REQUESTS, "the run would have more than 20 million requests: lower the rate or the duration"),
             (requests >= MIN_REQUESTS, "the run would have fewer than 10 requests: raise the rate or the duration"),
             (open_requests <= MAX_OPEN_REQUESTS, "more than 500000 requests could be open at once: lower the rate or the timeout"),
@@ -90,7 +73,7 @@ impl Scenario {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Arrivals, Distribution, Effect, Fault, Scenario};
+    use crate::{Distribution, FaultEffect, Scenario, ServiceFault};
 
     #[test]
     fn the_default_is_valid() {
@@ -99,37 +82,28 @@ mod tests {
 
     #[test]
     fn invalid_settings_are_rejected_by_name() {
-        let fault = |from, until, effect| vec![Fault::new(from, until, effect)];
+        let fault = |from, until, effect| vec![ServiceFault::new(from, until, effect)];
         type Change<'a> = &'a dyn Fn(&mut Scenario);
-        let cases: [(Change<'_>, &str); 21] = [
+        let cases: [(Change<'_>, &str); 18] = [
             (&|it| it.clients.count = 0, "clients"),
             (&|it| it.clients.count = 1_000_000_000, "clients"),
-            (&|it| it.arrivals = Arrivals::Open(1e-25), "fewer than 10"),
-            (&|it| it.arrivals = Arrivals::Open(f64::NAN), "arrival rate"),
-            (&|it| it.arrivals = Arrivals::Open(1e9), "20 million"),
-            (&|it| it.arrivals = Arrivals::Closed(0.0), "pause"),
+            (&|it| it.rate = 1e-25, "fewer than 10"),
+            (&|it| it.rate = f64::NAN, "arrival rate"),
+            (&|it| it.rate = 1e9, "20 million"),
             (
                 &|it| {
-                    it.arrivals = Arrivals::Closed(0.001);
-                    it.clients.count = 1000;
-                },
-                "20 million",
-            ),
-            (
-                &|it| {
-                    it.arrivals = Arrivals::Open(50_000.0);
+                    it.rate = 50_000.0;
                     it.clients.timeout = Some(86_400.0);
                 },
                 "open",
             ),
-            (&|it| it.service.queue.limit = Some(99_999_999), "queue"),
+            (&|it| it.service.queue_limit = Some(99_999_999), "queue"),
             (&|it| it.clients.idempotent = 1.5, "idempotent"),
             (&|it| it.clients.timeout = Some(0.0), "timeout"),
             (&|it| it.clients.attempt_timeout = Some(-1.0), "attempt"),
             (&|it| it.clients.attempts = 0, "attempts"),
-            (&|it| it.clients.layers = 0, "layers"),
             (
-                &|it| it.network.delay = Distribution::Constant(f64::INFINITY),
+                &|it| it.network_delay = Distribution::Constant(f64::INFINITY),
                 "network",
             ),
             (&|it| it.service.workers = 0, "workers"),
@@ -139,15 +113,15 @@ mod tests {
             ),
             (&|it| it.duration = 1e9, "duration"),
             (
-                &|it| it.faults = fault(5.0, 5.0, Effect::NoResponse),
+                &|it| it.faults = fault(5.0, 5.0, FaultEffect::NoResponse),
                 "end after",
             ),
             (
-                &|it| it.faults = fault(0.0, 1.0, Effect::Slow { factor: 0.5 }),
+                &|it| it.faults = fault(0.0, 1.0, FaultEffect::Slow { factor: 0.5 }),
                 "slow",
             ),
             (
-                &|it| it.faults = fault(0.0, 1.0, Effect::Load { factor: 0.0 }),
+                &|it| it.faults = fault(0.0, 1.0, FaultEffect::Load { factor: 0.0 }),
                 "load",
             ),
         ];

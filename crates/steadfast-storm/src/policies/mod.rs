@@ -2,16 +2,11 @@
 //!
 //! Each policy is a [`RetryStrategy`] that runs in the engine's orchestrator, so what is
 //! compared is code that runs. A published policy is one reading of its specification; the
-//! docs of its type give the source and the parameters. Where a policy only limits retries
-//! and says nothing about delays, it has exponential backoff from 100 ms to 20 s with full
-//! jitter.
+//! docs of its type give the source and the parameters. It has exponential backoff from
+//! 100 ms to 20 s with full jitter, because its source says nothing about delays.
 
-mod breakers;
-mod budgets;
 mod guarded;
-mod limits;
-mod throttles;
-mod window;
+mod published;
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,14 +20,12 @@ use steadfast::{
 };
 
 use crate::model::Clients;
-use guarded::{Guard, Guarded};
 
 /// A strategy under test. Each client gets an instance of its own: in production, too,
 /// budgets and send rates belong to one client.
 #[derive(Clone)]
 pub struct Policy {
     name: String,
-    about: &'static str,
     make: Arc<Make>,
     by_endpoint: bool,
 }
@@ -60,7 +53,6 @@ impl Policy {
     ) -> Self {
         Self {
             name: name.into(),
-            about: "",
             make: Arc::new(move |clients, _| vec![limited(make(clients), clients)]),
             by_endpoint: false,
         }
@@ -75,7 +67,6 @@ impl Policy {
     ) -> Self {
         Self {
             name: name.into(),
-            about: "",
             make: Arc::new(move |clients, endpoints| {
                 let strategies = make(clients, endpoints).into_iter();
                 strategies.map(|each| limited(each, clients)).collect()
@@ -89,28 +80,6 @@ impl Policy {
         Self::new(name, move |_| {
             config.build().expect("the configuration was built before")
         })
-        .about_it("from a configuration")
-    }
-
-    /// Creates a policy with full jitter and a guard.
-    fn guarded<G: Guard>(
-        name: &str,
-        about: &'static str,
-        guard: impl Fn(&Clients) -> G + Send + Sync + 'static,
-    ) -> Self {
-        Self::new(name, move |clients| {
-            Guarded::new(full_jitter(), guard(clients))
-                .max_attempts(attempts(clients))
-                .expect("a limit is at least 1")
-        })
-        .about_it(about)
-    }
-
-    /// Adds a description.
-    #[must_use]
-    pub fn about_it(mut self, about: &'static str) -> Self {
-        self.about = about;
-        self
     }
 
     /// Returns all named policies.
@@ -128,33 +97,30 @@ impl Policy {
             Self::load_aware(),
             Self::fleet(),
         ];
-        all.extend(budgets::all());
-        all.extend(throttles::all());
-        all.extend(limits::all());
-        all.extend(breakers::all());
+        all.extend(published::all());
         all
     }
 
     /// Never retries.
     pub fn no_retry() -> Self {
-        Self::new("no-retry", |_| FailFast::new()).about_it("one attempt")
+        Self::new("no-retry", |_| FailFast::new())
     }
 
     /// Retries without delays, whatever the service says: a typical hand-written loop. Three
     /// attempts, unless the scenario says otherwise.
     pub fn immediate() -> Self {
-        Self::attempts("immediate", Backoff::none()).about_it("attempts without delays")
+        Self::attempts("immediate", Backoff::none())
     }
 
     /// Exponential backoff from 100 ms to 20 s, without jitter.
     pub fn exponential() -> Self {
         let backoff = exponential().with_jitter(Jitter::None);
-        Self::attempts("exponential", backoff).about_it("backoff 0.1 to 20 s, no jitter")
+        Self::attempts("exponential", backoff)
     }
 
     /// Exponential backoff from 100 ms to 20 s, with full jitter.
     pub fn full_jitter() -> Self {
-        Self::attempts("full-jitter", full_jitter()).about_it("backoff 0.1 to 20 s, full jitter")
+        Self::attempts("full-jitter", full_jitter())
     }
 
     /// Retries with a backoff: as often as the scenario allows, three attempts without such
@@ -170,24 +136,21 @@ impl Policy {
     /// RFC 0049's best effort: retries until the deadline.
     pub fn best_effort() -> Self {
         Self::new("best-effort", |_| BestEffort::default())
-            .about_it("until the deadline, after 1, 2, 4 … 500 ms (RFC 0049)")
     }
 
     /// Smithy's guidance: five attempts, full jitter, a budget.
     pub fn guidance() -> Self {
         Self::new("guidance", |_| Standard::guidance())
-            .about_it("Smithy's guidance: full jitter, a budget of 500")
     }
 
     /// The AWS SDKs' standard mode before 2.1.
     pub fn aws_2_0() -> Self {
         Self::new("aws-2.0", |_| Standard::aws_2_0())
-            .about_it("the AWS SDKs' standard mode before 2.1")
     }
 
     /// The AWS SDKs' standard mode, 2.1.
     pub fn aws_2_1() -> Self {
-        Self::new("aws-2.1", |_| Standard::aws_2_1()).about_it("the AWS SDKs' standard mode, 2.1")
+        Self::new("aws-2.1", |_| Standard::aws_2_1())
     }
 
     /// Smithy's guidance with a send rate that adapts to throttling.
@@ -195,7 +158,6 @@ impl Policy {
         Self::new("adaptive", |_| {
             Adaptive::new(Standard::guidance(), WhenLimited::Wait)
         })
-        .about_it("guidance with a send rate that adapts to throttling")
     }
 
     /// The engine's default for one client, for each endpoint.
@@ -203,7 +165,6 @@ impl Policy {
         Self::by_endpoint("load-aware", |_, endpoints| {
             (0..endpoints).map(|_| LoadAware::new()).collect()
         })
-        .about_it("the default: retries by what failures say about the load")
     }
 
     /// The engine's setting for fleets of very many quiet clients, for each endpoint.
@@ -211,12 +172,6 @@ impl Policy {
         Self::by_endpoint("fleet", |_, endpoints| {
             (0..endpoints).map(|_| LoadAware::fleet()).collect()
         })
-        .about_it("the same, without a saved retry for a slow failure")
-    }
-
-    /// Returns the two policies of [S2](crate::scenarios::s2_flaky).
-    pub(crate) fn brooker() -> [Self; 2] {
-        budgets::brooker()
     }
 
     /// Finds one of [`Policy::all`] by its name.
@@ -227,11 +182,6 @@ impl Policy {
     /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Returns a line on what it does.
-    pub const fn about(&self) -> &'static str {
-        self.about
     }
 
     /// Returns whether a client has a strategy for each endpoint.
@@ -281,6 +231,3 @@ fn exponential() -> Backoff {
     Backoff::exponential(Duration::from_millis(100), Duration::from_secs(20))
         .expect("the base is below the cap")
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,5 @@
 //! The comparison of policies: tables and charts for people, JSON for machines.
 
-mod html;
 mod svg;
 mod text;
 mod width;
@@ -28,19 +27,9 @@ impl Comparison {
     /// fleet.
     pub fn new(scenario: &Scenario, fleets: Vec<Vec<Trials>>) -> Self {
         Self {
-            format: 2,
+            format: 3,
             scenario: scenario.clone(),
             fleets,
         }
-    }
-
-    /// Returns the scenario.
-    pub const fn scenario(&self) -> &Scenario {
-        &self.scenario
-    }
-
-    /// Returns the trials of each policy, for each size of the fleet.
-    pub fn fleets(&self) -> &[Vec<Trials>] {
-        &self.fleets
     }
 }

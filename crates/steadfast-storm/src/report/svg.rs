@@ -12,7 +12,7 @@ const ROW: f64 = 30.0;
 const TOP: f64 = 62.0;
 
 /// Colours of a share, with white text on each: from red over amber to green.
-pub(super) fn colour(share: f64) -> &'static str {
+fn colour(share: f64) -> &'static str {
     match share {
         share if share >= 0.95 => "#1a7f4b",
         share if share >= 0.5 => "#7a7a1c",
@@ -132,7 +132,7 @@ impl Comparison {
             cells: fleet
                 .iter()
                 .map(|trials| Cell {
-                    share: trials.recovered.share,
+                    share: trials.recovered,
                     text: label(trials),
                 })
                 .collect(),
@@ -149,8 +149,8 @@ fn described(policies: &[&str], columns: &[Column]) -> String {
     cells.collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn label(trials: &Trials) -> String {
-    let share = trials.recovered.share;
+fn label(trials: &Trials) -> String {
+    let share = trials.recovered;
     let after = trials.recovered_after.unwrap_or(0.0);
     if share == 0.0 {
         "never".to_owned()

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::{Comparison, wrapped};
-use crate::model::Arrivals;
 use crate::summary::Bin;
 use crate::trials::Trials;
 
@@ -23,11 +22,7 @@ impl Comparison {
         let mut line = |label: &str, text: String| {
             writeln!(f, "{}", wrapped(&format!("{label:<10} {text}"), LABEL))
         };
-        let arrivals = match scenario.arrivals {
-            Arrivals::Open(rate) => format!("{rate} requests/s together"),
-            Arrivals::Closed(pause) => format!("a pause of {pause} s between requests"),
-            Arrivals::Once => "one request from each client".to_owned(),
-        };
+        let arrivals = format!("{} requests/s together", scenario.rate);
         line("scenario", format!("{}: {arrivals}", scenario.name))?;
         line(
             "requests",
@@ -46,8 +41,7 @@ impl Comparison {
                 (service.service_time.mean() * 1e6).round() / 1e3,
                 scenario.capacity(),
                 service
-                    .queue
-                    .limit
+                    .queue_limit
                     .map_or("none".to_owned(), |limit| limit.to_string()),
             ),
         )?;
@@ -65,11 +59,6 @@ impl Comparison {
             [first, .., last] => line("seeds", format!("{} to {}", first.seed, last.seed)),
             [] => Ok(()),
         }
-    }
-
-    /// Returns the description of the scenario.
-    pub(super) fn head_text(&self) -> String {
-        std::fmt::from_fn(|f| self.head(f)).to_string()
     }
 
     fn table(&self, fleet: &[Trials], f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,7 +84,7 @@ impl Comparison {
                 optional(trials.load_in_trouble, times),
                 times(trials.peak_load),
                 if self.outlasts_faults() {
-                    format!("{:.0} %", trials.recovered.share * 100.0)
+                    format!("{:.0} %", trials.recovered * 100.0)
                 } else {
                     "–".to_owned()
                 },
@@ -116,7 +105,7 @@ impl Comparison {
         value: impl Fn(&Bin) -> f64,
         block: fn(f64) -> char,
     ) -> fmt::Result {
-        let count = (self.scenario.duration / self.scenario.bin).ceil() as usize;
+        let count = self.scenario.duration.ceil() as usize;
         for trials in fleet {
             let Some(run) = trials.runs.first() else {
                 continue;
@@ -131,7 +120,7 @@ impl Comparison {
     fn outlasts_faults(&self) -> bool {
         let scenario = &self.scenario;
         let end = scenario.trouble().map_or(0.0, |(_, until)| until);
-        scenario.arrivals == Arrivals::Once || scenario.duration > end
+        scenario.duration > end
     }
 }
 
@@ -145,14 +134,18 @@ impl fmt::Display for Comparison {
         let Some(fleet) = self.fleets.last() else {
             return Ok(());
         };
-        let per_bin = scenario.rate() * scenario.bin;
         let clients = fleet.first().map_or(0, |trials| trials.clients);
         write!(
             f,
             "\nattempts over {} s, {clients} clients (▃: normal rate; a step up: twice as many)",
             scenario.duration
         )?;
-        self.draw(fleet, f, |bin| bin.attempts as f64 / per_bin, doublings)?;
+        self.draw(
+            fleet,
+            f,
+            |bin| bin.attempts as f64 / scenario.rate,
+            doublings,
+        )?;
         write!(
             f,
             "\n\nshare of requests that succeed, by the time they started"
@@ -162,7 +155,7 @@ impl fmt::Display for Comparison {
             for fleet in &self.fleets {
                 let lost: Vec<&str> = fleet
                     .iter()
-                    .filter(|trials| trials.recovered.share < 0.5)
+                    .filter(|trials| trials.recovered < 0.5)
                     .map(|trials| trials.policy.as_str())
                     .collect();
                 if let Some(first) = fleet.first()
@@ -183,7 +176,6 @@ impl fmt::Display for Comparison {
         }
         if let Some((from, _)) = scenario.trouble()
             && scenario.duration <= from
-            && scenario.arrivals != Arrivals::Once
         {
             write!(
                 f,
@@ -224,15 +216,15 @@ fn doublings(factor: f64) -> char {
     BLOCKS[step.clamp(1.0, 8.0) as usize]
 }
 
-pub(super) fn optional(value: Option<f64>, show: fn(f64) -> String) -> String {
+fn optional(value: Option<f64>, show: fn(f64) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), show)
 }
 
-pub(super) fn percent(share: f64) -> String {
+fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-pub(super) fn times(factor: f64) -> String {
+fn times(factor: f64) -> String {
     match factor {
         factor if factor < 9.995 => format!("{factor:.2} ×"),
         factor if factor < 99.95 => format!("{factor:.1} ×"),
@@ -240,7 +232,7 @@ pub(super) fn times(factor: f64) -> String {
     }
 }
 
-pub(super) fn millis(millis: f64) -> String {
+fn millis(millis: f64) -> String {
     match millis {
         millis if millis < 999.5 => format!("{millis:.0} ms"),
         millis if millis < 9_995.0 => format!("{:.2} s", millis / 1000.0),

@@ -3,12 +3,12 @@
 use fastrand::Rng;
 
 use super::{SECOND, nanos};
-use crate::model::{Arrivals, Effect, Scenario, exponential};
+use crate::model::{FaultEffect, Scenario, exponential};
 
 /// Draws when requests start, and what they are.
 pub(super) struct ArrivalTimes {
     rng: Rng,
-    arrivals: Arrivals,
+    rate: f64,
     duration: f64,
     clients: u32,
     skew: f64,
@@ -19,8 +19,6 @@ pub(super) struct ArrivalTimes {
     /// The factors of the load, with the time at which each begins.
     loads: Vec<(f64, f64)>,
     over: bool,
-    /// The clients of a closed loop that have not stopped.
-    active: u32,
 }
 
 /// A request, as its user starts it.
@@ -36,7 +34,7 @@ impl ArrivalTimes {
         let clients = &scenario.clients;
         Self {
             rng,
-            arrivals: scenario.arrivals,
+            rate: scenario.rate,
             duration: scenario.duration,
             clients: clients.count,
             skew: clients.skew,
@@ -45,19 +43,15 @@ impl ArrivalTimes {
             endpoints: scenario.service.endpoints,
             loads: loads(scenario),
             over: false,
-            active: clients.count,
         }
     }
 
-    /// Draws the time of the next request of an open loop. None after the last one.
+    /// Draws the time of the next request. None after the last one.
     pub(super) fn next(&mut self, now: u64) -> Option<u64> {
-        let Arrivals::Open(rate) = self.arrivals else {
-            return None;
-        };
         let mut at = now as f64 / SECOND;
         loop {
             let (factor, until) = self.load(at);
-            let next = at + exponential(&mut self.rng, 1.0 / (rate * factor));
+            let next = at + exponential(&mut self.rng, 1.0 / (self.rate * factor));
             if next < until {
                 at = next;
                 break;
@@ -72,41 +66,11 @@ impl ArrivalTimes {
         (!self.over).then(|| nanos(at))
     }
 
-    /// Draws the first request of each client, for the other kinds of arrivals.
-    pub(super) fn first_of_clients(&mut self) -> Vec<(u64, u32)> {
-        match self.arrivals {
-            Arrivals::Open(_) => Vec::new(),
-            Arrivals::Closed(pause) => (0..self.clients)
-                .map(|client| (nanos(self.rng.f64() * pause), client))
-                .collect(),
-            Arrivals::Once => {
-                self.over = true;
-                (0..self.clients).map(|client| (0, client)).collect()
-            }
-        }
-    }
-
-    /// Draws the next request of a client of a closed loop, after its last one ended.
-    pub(super) fn next_of_client(&mut self, now: u64) -> Option<u64> {
-        let Arrivals::Closed(pause) = self.arrivals else {
-            return None;
-        };
-        let (factor, _) = self.load(now as f64 / SECOND);
-        let at = now + nanos(exponential(&mut self.rng, pause / factor));
-        if at < nanos(self.duration) {
-            return Some(at);
-        }
-        self.active -= 1;
-        self.over = self.active == 0;
-        None
-    }
-
-    pub(super) fn started(&mut self, client: Option<u32>) -> Started {
-        let client = client.unwrap_or_else(|| {
-            // The power of a uniform number is skewed, and costs no table.
-            let share = self.rng.f64().powf(1.0 + self.skew);
-            (share * f64::from(self.clients)) as u32
-        });
+    /// Draws who starts a request, and what it is.
+    pub(super) fn started(&mut self) -> Started {
+        // The power of a uniform number is skewed, and costs no table.
+        let share = self.rng.f64().powf(1.0 + self.skew);
+        let client = (share * f64::from(self.clients)) as u32;
         let idempotent = self.rng.f64() < self.idempotent;
         let endpoint = match self.endpoints {
             1 => 0,
@@ -146,7 +110,7 @@ fn loads(scenario: &Scenario) -> Vec<(f64, f64)> {
             .faults
             .iter()
             .filter_map(|fault| match fault.effect {
-                Effect::Load { factor } => Some((fault, factor)),
+                FaultEffect::Load { factor } => Some((fault, factor)),
                 _ => None,
             })
     };
@@ -166,16 +130,20 @@ fn loads(scenario: &Scenario) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Fault;
+    use crate::model::ServiceFault;
 
     #[test]
     fn a_load_fault_multiplies_the_arrivals_of_its_time_only() {
         let scenario = Scenario {
-            arrivals: Arrivals::Open(1000.0),
+            rate: 1000.0,
             duration: 30.0,
             ..Scenario::default()
         };
-        let scenario = scenario.with_fault(Fault::new(10.0, 20.0, Effect::Load { factor: 3.0 }));
+        let scenario = scenario.with_fault(ServiceFault::new(
+            10.0,
+            20.0,
+            FaultEffect::Load { factor: 3.0 },
+        ));
         let mut arrivals = ArrivalTimes::new(&scenario, Rng::with_seed(1));
         let mut counts = [0u32; 3];
         let mut now = 0;
@@ -196,7 +164,7 @@ mod tests {
         scenario.clients.skew = 2.0;
         let mut arrivals = ArrivalTimes::new(&scenario, Rng::with_seed(1));
         let busiest = (0..10_000)
-            .filter(|_| arrivals.started(None).client < 100)
+            .filter(|_| arrivals.started().client < 100)
             .count();
         assert!((4500..4800).contains(&busiest), "{busiest} of 10000");
     }

@@ -86,11 +86,6 @@ impl<E> EventQueue<E> {
         next.map(|entry| (entry.at, entry.event))
     }
 
-    /// Returns the number of events that were added so far.
-    pub(super) fn added(&self) -> u64 {
-        self.added
-    }
-
     fn entry(&mut self, at: u64, event: E) -> Entry<E> {
         self.added += 1;
         Entry {

@@ -39,40 +39,21 @@ pub(crate) struct Run<'a> {
     endpoints: Vec<Endpoint>,
     /// Decides service times, failures and network delays.
     rng: Rng,
-    /// The version of the row that optimistic writes change.
-    version: u32,
-    /// Requests that wait for a new route.
-    waiting_for_route: Vec<WaitId>,
     stats: RunStats,
 }
 
 /// An event of the simulation.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// The next request of an open loop.
+    /// The next request.
     Arrival,
-    /// The next request of this client.
-    ClientStarts(u32),
     AttemptArrives(Job),
-    /// The second half of an optimistic write, which read this version.
-    WriteArrives(WaitId, u32),
-    WorkDone(Job, Work),
+    WorkDone(Job),
     ResponseArrives(WaitId, Response),
     AttemptTimesOut(WaitId),
     DelayEnds(WaitId),
     /// The deadline of a request whose strategy has not decided.
     DecisionTimesOut(WaitId),
-    /// The end of the fault with this index that wakes requests.
-    RouteArrives(u32),
-    Woken(WaitId),
-}
-
-/// The work that a worker did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
-    Processed,
-    /// Dropped, because nobody waits for the response.
-    Dropped,
 }
 
 /// The response of the service, or of the network, to an attempt.
@@ -81,8 +62,6 @@ enum Response {
     Success,
     ConnectionRefused,
     Error,
-    Conflict,
-    Moved,
     /// With the hint in milliseconds.
     Throttled(Option<u32>),
 }
@@ -103,15 +82,13 @@ impl<'a> Run<'a> {
                 .collect(),
             rng: seeds.fork(),
             world: RunWorld::new(seeds.u64(..)),
-            version: 0,
-            waiting_for_route: Vec::new(),
-            stats: RunStats::new(scenario.bin),
+            stats: RunStats::new(),
         }
     }
 
     /// Runs until every request has ended, and ignores work that is left at the service.
     pub(crate) fn finish(mut self, policy: &str, seed: u64) -> Summary {
-        self.schedule_first();
+        self.schedule_arrival();
         while let Some((at, event)) = self.events.pop() {
             self.world.advance_to(at);
             self.handle(event);
@@ -119,7 +96,6 @@ impl<'a> Run<'a> {
                 break;
             }
         }
-        self.stats.events = self.events.added();
         self.stats.decisions = self.world.into_decisions();
         Summary::new(self.scenario, policy, seed, self.stats)
     }
@@ -127,10 +103,8 @@ impl<'a> Run<'a> {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Arrival => self.start_next(),
-            Event::ClientStarts(client) => self.start_of_client(client),
             Event::AttemptArrives(job) => self.handle_arrival(job),
-            Event::WriteArrives(wait, version) => self.handle_write(wait, version),
-            Event::WorkDone(job, work) => self.handle_work_done(job, work),
+            Event::WorkDone(job) => self.handle_work_done(job),
             Event::ResponseArrives(wait, response) => self.handle_response(wait, response),
             Event::AttemptTimesOut(wait) => {
                 self.step(wait, |request, world| request.handle_attempt_timeout(world));
@@ -141,10 +115,6 @@ impl<'a> Run<'a> {
             Event::DecisionTimesOut(wait) => {
                 self.step(wait, |request, world| request.handle_deadline(world));
             }
-            Event::RouteArrives(fault) => self.release(fault),
-            Event::Woken(wait) => {
-                self.step(wait, |request, world| request.handle_woken(world));
-            }
         }
     }
 
@@ -154,7 +124,7 @@ impl<'a> Run<'a> {
 
     /// Draws the time at which a message that is sent now arrives.
     fn delivery(&mut self) -> u64 {
-        self.now() + nanos(self.scenario.network.delay.sample(&mut self.rng))
+        self.now() + nanos(self.scenario.network_delay.sample(&mut self.rng))
     }
 }
 

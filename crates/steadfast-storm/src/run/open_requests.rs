@@ -36,12 +36,6 @@ pub(super) struct OpenRequest {
     pub(super) deadline: u64,
     pub(super) client: u32,
     pub(super) endpoint: u32,
-    /// 0 for a request of a client, 1 for a request of a server that a client called.
-    pub(super) layer: u32,
-    /// The attempt of the layer above that waits for it.
-    pub(super) parent: Option<WaitId>,
-    /// Whether the last response said that the shard has moved.
-    pub(super) moved: bool,
     pub(super) request: ClientRequest,
 }
 
@@ -123,9 +117,6 @@ mod tests {
             deadline: u64::MAX,
             client: 0,
             endpoint: 0,
-            layer: 0,
-            parent: None,
-            moved: false,
             request: Orchestrator::new(strategy, Call::new("get")),
         })
     }

@@ -1,16 +1,13 @@
 //! The side of the service: endpoints under faults.
 
-use super::endpoint::{Admission, Taken};
+use super::endpoint::Admission;
 use super::open_requests::WaitId;
-use super::{Event, Job, Response, Run, Work, nanos};
-use crate::model::Effect;
-
-/// The cost of a dropped request, as a share of the mean service time.
-const DROP_COST: f64 = 0.05;
+use super::{Event, Job, Response, Run, nanos};
+use crate::model::FaultEffect;
 
 impl<'a> Run<'a> {
     /// Returns the effects that are active at an endpoint, with their ends.
-    fn effects(&self, endpoint: u32) -> impl Iterator<Item = (Effect, u64)> + use<'a> {
+    fn effects(&self, endpoint: u32) -> impl Iterator<Item = (FaultEffect, u64)> + use<'a> {
         let (now, endpoints) = (self.now(), self.scenario.service.endpoints);
         let scenario = self.scenario;
         scenario
@@ -26,16 +23,15 @@ impl<'a> Run<'a> {
         let at = endpoint as usize;
         for (effect, until) in self.effects(endpoint) {
             match effect {
-                Effect::RefuseConnections => {
+                FaultEffect::RefuseConnections => {
                     return self.respond(wait, Response::ConnectionRefused);
                 }
-                Effect::NoResponse => return,
-                Effect::Moved { .. } => return self.respond(wait, Response::Moved),
-                Effect::Hold => {
+                FaultEffect::NoResponse => return,
+                FaultEffect::Hold => {
                     debug_assert!(until > now, "a held message would be held for ever");
                     return self.events.push(until, Event::AttemptArrives(job));
                 }
-                Effect::Throttle { share, hint } => {
+                FaultEffect::Throttle { share, hint } => {
                     let endpoints = f64::from(self.scenario.service.endpoints);
                     let rate = share * self.scenario.capacity() / endpoints;
                     if !self.endpoints[at].admits(rate, now) {
@@ -43,13 +39,10 @@ impl<'a> Run<'a> {
                         return self.respond(wait, Response::Throttled(hint));
                     }
                 }
-                Effect::Fail { .. } | Effect::Slow { .. } | Effect::Load { .. } => {}
+                FaultEffect::Fail { .. } | FaultEffect::Slow { .. } | FaultEffect::Load { .. } => {}
             }
         }
-        if self.scenario.service.optimistic {
-            return self.read(wait);
-        }
-        match self.endpoints[at].receive(job, now) {
+        match self.endpoints[at].receive(job) {
             Admission::Started => self.start_work(job),
             Admission::Queued => {
                 let queue = self.endpoints[at].queue_len();
@@ -60,36 +53,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Reads the version of the row: the write follows when the response has arrived.
-    fn read(&mut self, wait: WaitId) {
-        let back = self.delivery() - self.now();
-        let arrives = self.delivery() + back;
-        let version = self.version;
-        self.events
-            .push(arrives, Event::WriteArrives(wait, version));
-    }
-
-    pub(super) fn handle_write(&mut self, wait: WaitId, version: u32) {
-        let response = if version == self.version {
-            self.version = self.version.wrapping_add(1);
-            Response::Success
-        } else {
-            Response::Conflict
-        };
-        self.respond(wait, response);
-    }
-
     fn start_work(&mut self, job: Job) {
         let service = &self.scenario.service;
-        let (work, time) = if job.expires <= self.now() {
-            (Work::Dropped, service.service_time.mean() * DROP_COST)
-        } else {
-            (Work::Processed, service.service_time.sample(&mut self.rng))
-        };
+        let time = service.service_time.sample(&mut self.rng);
         let slow: f64 = self
             .effects(job.endpoint)
             .map(|(effect, _)| match effect {
-                Effect::Slow { factor } => factor,
+                FaultEffect::Slow { factor } => factor,
                 _ => 1.0,
             })
             .product();
@@ -98,24 +68,19 @@ impl<'a> Run<'a> {
             1.0 + present as f64 / doubling
         });
         let done = self.now() + nanos(time * slow * crowded);
-        self.events.push(done, Event::WorkDone(job, work));
+        self.events.push(done, Event::WorkDone(job));
     }
 
-    pub(super) fn handle_work_done(&mut self, job: Job, work: Work) {
+    pub(super) fn handle_work_done(&mut self, job: Job) {
         let now = self.now();
         self.endpoints[job.endpoint as usize].free_worker();
-        if work == Work::Processed {
-            let wasted = self.requests.get(job.wait).is_none();
-            let bin = self.stats.bin(now);
-            bin.processed += 1;
-            bin.wasted += u64::from(wasted);
-            self.finish_work(job);
-        }
-        while let Some(next) = self.endpoints[job.endpoint as usize].take(now) {
-            match next {
-                Taken::Work(next) => return self.start_work(next),
-                Taken::Reject(next) => self.respond(next.wait, Response::Throttled(None)),
-            }
+        let wasted = self.requests.get(job.wait).is_none();
+        let bin = self.stats.bin(now);
+        bin.processed += 1;
+        bin.wasted += u64::from(wasted);
+        self.finish_work(job);
+        if let Some(next) = self.endpoints[job.endpoint as usize].take() {
+            self.start_work(next);
         }
     }
 
@@ -124,9 +89,9 @@ impl<'a> Run<'a> {
         let mut held_until = None;
         for (effect, until) in self.effects(job.endpoint) {
             match effect {
-                Effect::NoResponse => return,
-                Effect::Hold => held_until = Some(until),
-                Effect::Fail { share } if self.rng.f64() < share => response = Response::Error,
+                FaultEffect::NoResponse => return,
+                FaultEffect::Hold => held_until = Some(until),
+                FaultEffect::Fail { share } if self.rng.f64() < share => response = Response::Error,
                 _ => {}
             }
         }

@@ -3,52 +3,45 @@
 use hdrhistogram::Histogram;
 use steadfast::Verdict;
 
+use super::SECOND;
 use super::world::Decisions;
-use super::{SECOND, nanos};
 use crate::summary::Bin;
 
 /// A day: the longest latency that is told apart.
 const MAX_LATENCY_MICROS: u64 = 86_400_000_000;
 
-/// Counters of a run, in total and for each time bin.
+/// Counters of a run, in total and for each second.
 #[derive(Debug)]
 pub(crate) struct RunStats {
-    width: u64,
     pub(crate) bins: Vec<Bin>,
     pub(crate) succeeded: u64,
     pub(crate) failed: u64,
     pub(crate) timed_out: u64,
     pub(crate) shed: u64,
     pub(crate) ambiguous: u64,
-    /// When the last request succeeded, in seconds.
-    pub(crate) last_success: f64,
     pub(crate) decisions: Decisions,
-    pub(crate) events: u64,
     /// The latency of successful requests, in microseconds.
     pub(crate) latency: Histogram<u32>,
 }
 
 impl RunStats {
-    pub(super) fn new(bin_seconds: f64) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            width: nanos(bin_seconds),
             bins: Vec::new(),
             succeeded: 0,
             failed: 0,
             timed_out: 0,
             shed: 0,
             ambiguous: 0,
-            last_success: 0.0,
             decisions: Decisions::default(),
-            events: 0,
             latency: Histogram::new_with_bounds(1, MAX_LATENCY_MICROS, 2)
                 .expect("a day of microseconds with two digits is a valid range"),
         }
     }
 
-    /// Returns the counters of the bin that contains a time.
+    /// Returns the counters of the second that contains a time.
     pub(super) fn bin(&mut self, nanos: u64) -> &mut Bin {
-        let index = (nanos / self.width) as usize;
+        let index = (nanos as f64 / SECOND) as usize;
         if self.bins.len() <= index {
             self.bins.resize(index + 1, Bin::default());
         }
@@ -65,7 +58,6 @@ impl RunStats {
             Verdict::Succeeded => {
                 self.succeeded += 1;
                 self.bin(started).succeeded += 1;
-                self.last_success = now as f64 / SECOND;
                 self.latency.saturating_record((now - started) / 1000);
             }
             Verdict::Failed(_) => self.failed += 1,

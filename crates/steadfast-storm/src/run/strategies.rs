@@ -4,11 +4,8 @@ use std::sync::Arc;
 
 use steadfast::RetryStrategy;
 
-use crate::model::{Clients, Scenario, Scope};
+use crate::model::{Clients, Scenario};
 use crate::policies::Policy;
-
-/// The number of servers in a layer between the clients and the service.
-const SERVERS: u32 = 10;
 
 /// One strategy for each client, or for each client and endpoint. Most clients of a large
 /// fleet send few requests, so a strategy is made for the first one.
@@ -22,12 +19,11 @@ pub(super) struct Strategies<'a> {
 impl<'a> Strategies<'a> {
     pub(super) fn new(scenario: &'a Scenario, policy: &'a Policy) -> Self {
         let clients = &scenario.clients;
-        let endpoints = match clients.scope {
-            Scope::Client if !policy.is_by_endpoint() => 1,
-            Scope::Client | Scope::Endpoint => scenario.service.endpoints,
+        let endpoints = match policy.is_by_endpoint() {
+            true => scenario.service.endpoints,
+            false => 1,
         };
-        let servers = (clients.layers - 1) * SERVERS;
-        let count = (clients.count + servers) as usize * endpoints as usize;
+        let count = clients.count as usize * endpoints as usize;
         Self {
             policy,
             clients,
@@ -45,27 +41,11 @@ impl<'a> Strategies<'a> {
         if let Some(made) = &self.made[first + endpoint] {
             return made.clone();
         }
-        self.make(first, endpoint)
-    }
-
-    /// Makes the strategies of a client, or the one of a client at an endpoint.
-    #[cold]
-    fn make(&mut self, first: usize, endpoint: usize) -> Arc<dyn RetryStrategy> {
-        let shared = self.policy.is_by_endpoint() && self.clients.scope == Scope::Client;
-        let (at, endpoints) = match shared {
-            true => (first, self.endpoints),
-            false => (first + endpoint, 1),
-        };
-        let made = self.policy.make(self.clients, endpoints);
-        for (slot, strategy) in self.made[at..].iter_mut().zip(made) {
+        let made = self.policy.make(self.clients, self.endpoints);
+        for (slot, strategy) in self.made[first..].iter_mut().zip(made) {
             *slot = Some(strategy);
         }
         let made = self.made[first + endpoint].clone();
         made.expect("a policy makes a strategy for each endpoint")
-    }
-
-    /// Returns the number of a server in a layer, chosen by a random number.
-    pub(super) fn server(&self, layer: u32, random: u32) -> u32 {
-        self.clients.count + (layer - 1) * SERVERS + random % SERVERS
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use steadfast_sim::{Campaign, Findings, Outcome, Plan};
+use steadfast_sim::{Campaign, Findings, RunOutcome, RunPlan};
 
 use crate::duration;
 use crate::exit::refuse;
@@ -81,7 +81,7 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<()> {
     if !args.merge.is_empty() {
         return report(&args, &merged(&args.merge)?);
     }
-    let plan = |seed| Plan::new(seed, args.duration, args.rate);
+    let plan = |seed| RunPlan::new(seed, args.duration, args.rate);
     if let Some(seed) = args.seed {
         return play_one(&args, &plan(seed));
     }
@@ -116,7 +116,7 @@ fn range(text: &str) -> Result<Range<u64>, String> {
     }
 }
 
-fn read_plan(path: &PathBuf) -> anyhow::Result<Plan> {
+fn read_plan(path: &PathBuf) -> anyhow::Result<RunPlan> {
     let mut text = String::new();
     if path.as_os_str() == "-" {
         std::io::stdin().read_to_string(&mut text)?;
@@ -137,7 +137,7 @@ fn read(path: &PathBuf) -> anyhow::Result<String> {
 }
 
 /// Plays a plan in this process.
-fn play_one(args: &SimulateArgs, plan: &Plan) -> anyhow::Result<()> {
+fn play_one(args: &SimulateArgs, plan: &RunPlan) -> anyhow::Result<()> {
     let outcome = steadfast_sim::run(plan)?;
     if args.json {
         line(serde_json::to_string(&outcome)?);
@@ -150,7 +150,7 @@ fn play_one(args: &SimulateArgs, plan: &Plan) -> anyhow::Result<()> {
     }
 }
 
-fn shown(outcome: &Outcome) -> String {
+fn shown(outcome: &RunOutcome) -> String {
     let mut text = format!(
         "{} operations in {:.1} s of virtual time, {:.1} s of processor time\n\
          trace {}, journal {}, {} bytes, {} unchecked writes",

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use steadfast_sim::{Outcome, Plan};
+use steadfast_sim::{RunOutcome, RunPlan};
 
 /// Starts `program` to play a plan, and waits for the outcome. A run that takes longer than
 /// `limit` is killed: a task that never waits stops virtual time, and with it every limit inside
@@ -15,7 +15,7 @@ use steadfast_sim::{Outcome, Plan};
 ///
 /// # Errors
 /// If the process cannot start, has no outcome, or takes too long.
-pub(super) fn play(program: &Path, plan: &Plan, limit: Duration) -> anyhow::Result<Outcome> {
+pub(super) fn play(program: &Path, plan: &RunPlan, limit: Duration) -> anyhow::Result<RunOutcome> {
     let mut child = Command::new(program)
         .args(["simulate", "--json", "--plan", "-"])
         .stdin(Stdio::piped())

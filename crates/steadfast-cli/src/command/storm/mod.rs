@@ -1,11 +1,9 @@
 //! `steadfast storm`: compares retry policies in a simulated outage.
 
-mod calibrate;
 mod check;
-mod fuzz;
 mod settings;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand, value_parser};
@@ -13,7 +11,6 @@ use steadfast_storm::quiet::{QuietTable, measure};
 use steadfast_storm::{Comparison, Trials};
 
 use crate::exit::usage;
-use crate::number;
 use crate::output::line;
 use settings::{PolicyArgs, ScenarioArgs};
 
@@ -34,11 +31,9 @@ Examples:
   steadfast storm                                 a brownout, for three sizes of the fleet
   steadfast storm outage --policy guidance --policy best-effort
   steadfast storm unresponsive --rate 500 --attempt-timeout 250ms
-  steadfast storm s3-hold --all-policies --seeds 20
+  steadfast storm held --all-policies --seeds 20
   steadfast storm throttling --json
-  steadfast storm --html storm.html --svg fleet.svg
-  steadfast storm fuzz --policy guidance --policy grpc
-  steadfast storm find clients --from 10 --to 10000 brownout --policy guidance
+  steadfast storm --svg fleet.svg
   steadfast storm quiet --all-policies
   steadfast storm check fleet.toml
 
@@ -53,16 +48,6 @@ Scenarios:
   flash-crowd     twice the load for 10 s
   held            messages are held back for 10 s and then delivered
   shard           one of four shards does not respond for 20 s
-  s1-contention   clients that write the same row (Brooker 2015)
-  s2-flaky        a service that fails at random (Brooker 2022)
-  s3-hold         messages are held back for 10 s (HotOS'21)
-  s4-cpu          a cut of the CPU (OSDI'22)
-  s5-flash-crowd  twice the load, with a bounded queue
-  s5-brownout     half of the capacity, with a bounded queue
-  s6-queue        one worker near saturation, and a burst
-  s7-herd         10,000 clients reconnect at the same time
-  s8-moved        shards have moved, and clients learn it late
-  s9-layers       three layers of retries
 
 Columns:
   success total    share of all requests that succeeded
@@ -79,45 +64,36 @@ With --json, every number is printed, for each second and seed."
 )]
 pub(crate) struct StormArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<StormAction>,
     #[command(flatten)]
     scenario: ScenarioArgs,
     #[command(flatten)]
     policies: PolicyArgs,
     /// Number of runs of each policy, with consecutive seeds
-    #[arg(long, default_value = "3", value_parser = number::runs)]
+    #[arg(long, default_value = "3", value_parser = value_parser!(u64).range(1..=100_000))]
     seeds: u64,
     /// First seed of arrivals, service times and jitter
     #[arg(long, default_value_t = 4711)]
     seed: u64,
-    /// Print JSON, with every time bin
+    /// Print JSON, with every second
     #[arg(long)]
     json: bool,
-    /// Write a page with tables and charts to this file
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
     /// Write the picture to this file: how one client fares, and how fleets recover
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum StormAction {
     Check(check::CheckArgs),
-    Find(check::FindArgs),
-    Fuzz(fuzz::FuzzArgs),
     Quiet(QuietArgs),
-    Verify(check::VerifyArgs),
 }
 
 pub(crate) fn run(args: StormArgs) -> anyhow::Result<()> {
     match args.action {
         None => compare(&args),
-        Some(Action::Check(args)) => check::check(&args),
-        Some(Action::Find(args)) => check::find(&args),
-        Some(Action::Fuzz(args)) => fuzz::run(&args),
-        Some(Action::Quiet(args)) => quiet(&args),
-        Some(Action::Verify(args)) => check::run_verify(&args),
+        Some(StormAction::Check(args)) => check::check(&args),
+        Some(StormAction::Quiet(args)) => quiet(&args),
     }
 }
 
@@ -154,13 +130,15 @@ fn quiet(args: &QuietArgs) -> anyhow::Result<()> {
 
 fn compare(args: &StormArgs) -> anyhow::Result<()> {
     let policies = args.policies.policies();
-    let (scenario, sizes) = args.scenario.scenario()?;
+    let scenario = args.scenario.scenario();
     let Some(end) = args.seed.checked_add(args.seeds) else {
         let most = u64::MAX - args.seeds;
         return Err(usage(format_args!("--seed must be at most {most}")));
     };
     let seeds = args.seed..end;
-    let fleets: Result<Vec<Vec<Trials>>, _> = sizes
+    let fleets: Result<Vec<Vec<Trials>>, _> = args
+        .scenario
+        .clients
         .iter()
         .map(|clients| {
             let scenario = scenario.clone().with_clients(*clients);
@@ -168,12 +146,10 @@ fn compare(args: &StormArgs) -> anyhow::Result<()> {
         })
         .collect();
     let comparison = Comparison::new(&scenario, fleets.map_err(usage)?);
-    if let Some(path) = &args.html {
-        write(path, &comparison.to_html())?;
-    }
     if let Some(path) = &args.svg {
         let lone = measure(&policies, LONE_RUNS);
-        write(path, &comparison.to_svg(&lone))?;
+        std::fs::write(path, comparison.to_svg(&lone))
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if args.json {
         line(serde_json::to_string_pretty(&comparison)?);
@@ -181,8 +157,4 @@ fn compare(args: &StormArgs) -> anyhow::Result<()> {
         line(comparison);
     }
     Ok(())
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }

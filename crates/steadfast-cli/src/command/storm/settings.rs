@@ -1,13 +1,11 @@
 //! The flags that choose scenarios and policies.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use steadfast_storm::{Arrivals, Distribution, Policy, Scenario, scenarios};
+use steadfast_storm::{Distribution, Policy, Scenario, scenarios};
 
-use super::calibrate::calibrate;
 use crate::duration;
 
 /// The policies of a comparison without flags: one of each kind.
@@ -66,13 +64,9 @@ pub(super) struct ScenarioArgs {
         value_parser = PossibleValuesParser::new(names())
     )]
     scenario: String,
-    /// Take the rate and the service times from a JSON report of `steadfast load`
-    #[arg(long, value_name = "FILE")]
-    calibrate: Option<PathBuf>,
-    /// Numbers of clients, each with its own budget and send rate [default: 50,1000,10000;
-    /// its own for s1 to s9]
-    #[arg(long, value_delimiter = ',', value_name = "N,N,…")]
-    clients: Vec<u32>,
+    /// Numbers of clients, each with its own budget and send rate
+    #[arg(long, value_delimiter = ',', value_name = "N,N,…", default_values_t = [50, 1000, 10_000])]
+    pub(super) clients: Vec<u32>,
     /// Requests per second that all clients together start [default: 1000]
     #[arg(long)]
     rate: Option<f64>,
@@ -111,32 +105,17 @@ pub(super) struct ScenarioArgs {
 }
 
 fn names() -> Vec<String> {
-    let all = scenarios::common()
-        .into_iter()
-        .chain(scenarios::published());
+    let all = scenarios::all().into_iter();
     all.map(|scenario| scenario.name).collect()
 }
 
 impl ScenarioArgs {
-    /// Returns the scenario and the sizes of the fleet.
-    pub(super) fn scenario(&self) -> anyhow::Result<(Scenario, Vec<u32>)> {
+    /// Returns the scenario.
+    pub(super) fn scenario(&self) -> Scenario {
         let mut scenario =
             scenarios::by_name(&self.scenario).expect("clap accepts only these names");
-        let common = scenarios::common()
-            .iter()
-            .any(|it| it.name == scenario.name);
-        let sizes = match &self.clients[..] {
-            [] if common => vec![50, 1000, 10_000],
-            [] => vec![scenario.clients.count],
-            sizes => sizes.to_vec(),
-        };
-        if let Some(report) = &self.calibrate {
-            calibrate(&mut scenario, report)?;
-        }
         let seconds = |time: Duration| time.as_secs_f64();
-        if let Some(rate) = self.rate {
-            scenario.arrivals = Arrivals::Open(rate);
-        }
+        set(&mut scenario.rate, self.rate);
         let clients = &mut scenario.clients;
         set(&mut clients.skew, self.skew);
         set(&mut clients.idempotent, self.idempotent);
@@ -146,7 +125,7 @@ impl ScenarioArgs {
         set(&mut clients.attempt_timeout, attempt_timeout.map(Some));
         let delay = self.network_delay.map(seconds);
         set(
-            &mut scenario.network.delay,
+            &mut scenario.network_delay,
             delay.map(Distribution::Constant),
         );
         let service = &mut scenario.service;
@@ -156,9 +135,9 @@ impl ScenarioArgs {
             &mut service.service_time,
             time.map(Distribution::Exponential),
         );
-        set(&mut service.queue.limit, self.queue_limit.map(Some));
+        set(&mut service.queue_limit, self.queue_limit.map(Some));
         set(&mut scenario.duration, self.duration.map(seconds));
-        Ok((scenario, sizes))
+        scenario
     }
 }
 

@@ -16,7 +16,7 @@ fn histories_with_an_order_are_accepted() {
         number: 2,
     };
     let list = |list: &str| Body {
-        value: Value::List(Digest::of(list.as_bytes())),
+        value: DocumentValue::List(Digest::of(list.as_bytes())),
         ..a
     };
     let expiring = Body {

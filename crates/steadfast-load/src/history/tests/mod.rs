@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::checker::Failure;
 use super::counterexample::check;
 use super::operation::State;
-use super::{Action, Body, Digest, Operation, Outcome, Seen, Value};
+use super::{Action, Body, Digest, DocumentValue, Operation, Outcome, Seen};
 
 const JSON: Option<u8> = Some(2);
 
@@ -26,7 +26,7 @@ fn never() -> Instant {
 
 fn text(text: &str) -> Body {
     Body {
-        value: Value::Bytes(Digest::of(text.as_bytes())),
+        value: DocumentValue::Bytes(Digest::of(text.as_bytes())),
         format: JSON,
         expiry: Some(0),
     }
@@ -34,7 +34,7 @@ fn text(text: &str) -> Body {
 
 fn number(number: u64) -> Body {
     Body {
-        value: Value::Number(number),
+        value: DocumentValue::Number(number),
         ..text("")
     }
 }

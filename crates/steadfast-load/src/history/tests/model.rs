@@ -1,6 +1,6 @@
 //! A second model, on texts, that tries all orders.
 
-use super::{Action, Digest, Operation, Outcome, Seen, Value, text};
+use super::{Action, Digest, DocumentValue, Operation, Outcome, Seen, text};
 
 #[derive(Clone, Debug)]
 pub(super) struct Call {
@@ -227,7 +227,7 @@ impl Call {
             Result::Ok(cas, found) => Outcome::Done {
                 cas: *cas,
                 seen: found.as_ref().map(|found| Seen {
-                    value: Value::Bytes(part(found)),
+                    value: DocumentValue::Bytes(part(found)),
                     format: None,
                     expiry: None,
                 }),

@@ -175,7 +175,7 @@ impl<C: Client> Worker<C> {
         self.call(call, added, |counted: &Counted| Outcome::Done {
             cas: Some(counted.cas),
             seen: Some(Seen {
-                value: history::Value::Number(counted.value),
+                value: history::DocumentValue::Number(counted.value),
                 format: None,
                 expiry: None,
             }),
