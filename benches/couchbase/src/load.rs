@@ -1,9 +1,7 @@
 //! The workload of every contender.
 //!
-//! So many tasks as operations are to be in flight, each of which does one
-//! operation after the other: that is what a service with as many requests under
-//! way looks like. They are spawned, so that on a runtime with several threads
-//! they run on all of them.
+//! For *n* operations in flight, *n* tasks do one operation after the other, as a service with
+//! *n* requests does.
 
 use std::sync::OnceLock;
 
@@ -12,9 +10,9 @@ use tokio::task::JoinSet;
 use crate::contenders::Client;
 
 /// How many documents there are.
-pub const DOCUMENTS: usize = 1000;
+const DOCUMENTS: usize = 1000;
 /// How long each is, as JSON.
-pub const LEN: usize = 100;
+const LEN: usize = 100;
 
 /// What is done to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,22 +38,6 @@ impl Op {
     /// The operation of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
-    }
-}
-
-/// What is written: a string, which a client turns into JSON, or the bare one
-/// does not.
-pub struct Document {
-    pub plain: String,
-    pub json: String,
-}
-
-impl Document {
-    /// A document of this many bytes as JSON, of which two are quotation marks.
-    pub fn new(len: usize) -> Self {
-        let plain = "x".repeat(len - 2);
-        let json = format!("\"{plain}\"");
-        Self { plain, json }
     }
 }
 
@@ -91,7 +73,7 @@ pub(crate) async fn run(client: impl Client, load: Load) {
                 let key = key(lane * 7919 + turn);
                 match load.op {
                     Op::Get => assert_eq!(client.get(key).await, LEN),
-                    Op::Upsert => client.upsert(key, document()).await,
+                    Op::Upsert => client.upsert(key, text()).await,
                 }
             }
         });
@@ -102,7 +84,7 @@ pub(crate) async fn run(client: impl Client, load: Load) {
 }
 
 /// The key of a document.
-pub fn key(number: u64) -> &'static str {
+fn key(number: u64) -> &'static str {
     static KEYS: OnceLock<Vec<String>> = OnceLock::new();
     let keys = KEYS.get_or_init(|| {
         let numbers = 0..DOCUMENTS;
@@ -111,8 +93,8 @@ pub fn key(number: u64) -> &'static str {
     &keys[number as usize % DOCUMENTS]
 }
 
-/// The document that is written.
-pub fn document() -> &'static Document {
-    static DOCUMENT: OnceLock<Document> = OnceLock::new();
-    DOCUMENT.get_or_init(|| Document::new(LEN))
+/// What is written. JSON adds two quotation marks.
+fn text() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| "x".repeat(LEN - 2))
 }

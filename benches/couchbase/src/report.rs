@@ -1,123 +1,108 @@
-//! The tables.
+//! The tables, and the limits of the instructions of this client and of the cluster.
 
 use std::error::Error;
-use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
 
-use steadfast_benches::measure::{allocations_during, instructions_per_call, median};
-use steadfast_benches::table::Table;
-use tokio::runtime::Runtime;
+use rustix::time::{ClockId, clock_gettime};
+use steadfast_benches::{SLACK, allocations_during, instructions_per_call};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::contenders::{Contender, Worker};
 use crate::load::{Load, Op, filling};
-use crate::processors;
-use crate::runtime::{Kind, Took, timed};
 use crate::server::Server;
 
 /// How often everybody has a turn.
-pub const ROUNDS: usize = 9;
-/// The same for a first look.
-pub const FEW_ROUNDS: usize = 5;
-
+const ROUNDS: usize = 9;
 /// How many at once, and how many in all.
-const DEPTHS: [(usize, u64); 3] = [(1, 1_000), (64, 20_000), (1024, 30_000)];
+const DEPTHS: [(usize, u64); 3] = [(1, 1_000), (DEPTH, 20_000), (1024, 30_000)];
+/// How many at once where instructions are counted.
+pub const DEPTH: usize = 64;
 
-type Workers = Vec<(Contender, Worker)>;
+/// The most instructions of a get and of an upsert in several runs. They depend on the
+/// batches in which responses arrive, and vary by up to 4 %.
+const LIMITS: [(Op, f64); 2] = [(Op::Get, 3107.0), (Op::Upsert, 4500.0)];
 
-/// Prints everything.
-pub fn all(rounds: usize) -> Result<(), Box<dyn Error>> {
-    let everywhere = processors::allowed();
-    let server = Server::start(1, 0)?;
-    for kind in Kind::ALL {
-        match kind {
-            Kind::OneThread => processors::keep_to_first(),
-            Kind::TwoThreads => processors::roam(&everywhere),
-        }
-        let runtime = kind.build()?;
-        let workers = connect(&runtime, &server, &Contender::ALL);
-        println!("**{}, one node**\n", kind.title());
-        println!("{}", times(&runtime, &workers, rounds));
-        if kind == Kind::OneThread {
-            println!("**Exactly, {}, 64 in flight**\n", kind.title());
-            println!("{}", exactly(&runtime, &workers, &server));
+/// The same for the cluster, with this client.
+const LIMITS_OF_CLUSTER: [(Op, f64); 2] = [(Op::Get, 1335.0), (Op::Upsert, 3312.0)];
+
+/// What an operation took: nanoseconds by the wall clock, and of this process's processor time.
+#[derive(Clone, Copy)]
+struct Took {
+    wall: f64,
+    cpu: f64,
+}
+
+/// Prints times, allocations and instructions.
+pub fn tables() -> Result<(), Box<dyn Error>> {
+    let server = Server::start()?;
+    let runtime = runtime()?;
+    let workers = Contender::ALL.map(|contender| {
+        let worker = runtime.block_on(contender.connect(server.connection_string()));
+        // The documents are there, and so is every connection.
+        runtime.block_on(worker(filling()));
+        (contender, worker)
+    });
+    println!("| | in flight | operations/s | CPU ns |\n|---|--:|--:|--:|");
+    for op in Op::ALL {
+        for (depth, count) in DEPTHS {
+            let took = in_turns(&runtime, &workers, Load { op, depth, count });
+            for ((contender, _), Took { wall, cpu }) in workers.iter().zip(took) {
+                let (name, op) = (contender.name(), op.name());
+                println!("| {name} {op} | {depth} | {:.0} | {cpu:.0} |", 1e9 / wall);
+            }
         }
     }
-    drop(server);
-    let server = Server::start(3, 0)?;
-    for kind in Kind::ALL {
-        match kind {
-            Kind::OneThread => processors::keep_to_first(),
-            Kind::TwoThreads => processors::roam(&everywhere),
+    println!("\n| {DEPTH} in flight | allocations | instructions |\n|---|--:|--:|");
+    for op in Op::ALL {
+        for (contender, worker) in &workers {
+            let allocations = allocations(&runtime, worker, op);
+            let instructions = instructions(*contender, op, &server)?;
+            let (name, op) = (contender.name(), op.name());
+            println!("| {name} {op} | {allocations:.2} | {instructions:.0} |");
         }
-        let runtime = kind.build()?;
-        let both = [Contender::Steadfast, Contender::Official];
-        let workers = connect(&runtime, &server, &both);
-        println!("**{}, three nodes**\n", kind.title());
-        println!("{}", times(&runtime, &workers, rounds));
     }
     Ok(())
 }
 
-fn connect(runtime: &Runtime, server: &Server, who: &[Contender]) -> Workers {
-    let connect = |contender: &Contender| {
-        let worker = runtime.block_on(contender.connect(server.connection_string()));
-        // The documents are there, and so is every connection.
-        runtime.block_on(worker(filling()));
-        (*contender, worker)
+/// Counts the instructions of operations, in this client and in the cluster.
+///
+/// # Errors
+/// If an operation takes more than it did, or valgrind cannot be run.
+pub fn check() -> Result<(), Box<dyn Error>> {
+    let server = Server::start()?;
+    let mut too_many = Vec::new();
+    let mut compare = |name: String, now: f64, measured: f64| {
+        let limit = measured * SLACK;
+        println!("{name}: {now:.0} instructions, at most {limit:.0}");
+        if now > limit {
+            too_many.push(name);
+        }
     };
-    who.iter().map(connect).collect()
+    for (op, measured) in LIMITS {
+        let now = instructions(Contender::Steadfast, op, &server)?;
+        compare(op.name().to_owned(), now, measured);
+    }
+    for (op, measured) in LIMITS_OF_CLUSTER {
+        let now = counted(&["--serve-load", op.name()], None)?;
+        compare(format!("{} in the cluster", op.name()), now, measured);
+    }
+    if too_many.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("too many instructions: {}", too_many.join(", ")).into())
+    }
+}
+
+/// A client has one thread, so that it shares no processor with the cluster.
+pub fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
 }
 
 /// Everybody in turns, the median of the rounds.
-fn times(runtime: &Runtime, workers: &Workers, rounds: usize) -> Table {
-    let mut table = Table::new(&[
-        "",
-        "in flight",
-        "operations/s",
-        "× official",
-        "× floor",
-        "CPU ns",
-        "× official",
-        "× floor",
-        "load",
-    ]);
-    for op in Op::ALL {
-        for (depth, count) in DEPTHS {
-            let load = Load { op, depth, count };
-            let (took, busy) = in_turns(runtime, workers, load, rounds);
-            let of = |who| workers.iter().position(|(contender, _)| *contender == who);
-            let (official, floor) = (of(Contender::Official), of(Contender::Floor));
-            for (index, (contender, _)) in workers.iter().enumerate() {
-                let ratio = |other: Option<usize>, part: fn(&Took) -> f64| {
-                    other.map_or_else(String::new, |other| {
-                        format!("{:.2}", part(&took[other]) / part(&took[index]))
-                    })
-                };
-                let Took { wall, cpu } = took[index];
-                table.row(vec![
-                    format!("{} {}", contender.name(), op.name()),
-                    depth.to_string(),
-                    format!("{:.0}", 1e9 / wall),
-                    ratio(official, |took| took.wall),
-                    ratio(floor, |took| took.wall),
-                    format!("{cpu:.0}"),
-                    ratio(official, |took| took.cpu),
-                    ratio(floor, |took| took.cpu),
-                    busy.clone(),
-                ]);
-            }
-        }
-    }
-    table
-}
-
-fn in_turns(
-    runtime: &Runtime,
-    workers: &Workers,
-    load: Load,
-    rounds: usize,
-) -> (Vec<Took>, String) {
+fn in_turns(runtime: &Runtime, workers: &[(Contender, Worker)], load: Load) -> Vec<Took> {
     let mut took: Vec<Vec<Took>> = vec![Vec::new(); workers.len()];
-    for round in 0..=rounds {
+    for round in 0..=ROUNDS {
         for ((_, worker), took) in workers.iter().zip(&mut took) {
             let this = timed(runtime, worker, load);
             // The first round warms up.
@@ -126,79 +111,58 @@ fn in_turns(
             }
         }
     }
-    let middle = |took: &Vec<Took>, part: fn(&Took) -> f64| median(took.iter().map(part).collect());
-    let middles = took.iter().map(|took| Took {
-        wall: middle(took, |took| took.wall),
-        cpu: middle(took, |took| took.cpu),
+    let median = |took: &[Took], part: fn(&Took) -> f64| {
+        let mut samples: Vec<f64> = took.iter().map(part).collect();
+        samples.sort_by(f64::total_cmp);
+        samples[ROUNDS / 2]
+    };
+    let medians = took.iter().map(|took| Took {
+        wall: median(took, |took| took.wall),
+        cpu: median(took, |took| took.cpu),
     });
-    (middles.collect(), busy())
+    medians.collect()
 }
 
-/// How many want a processor, these included.
-fn busy() -> String {
-    let loads = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    loads.split(' ').next().unwrap_or_default().to_owned()
-}
-
-/// The instructions of one operation with 64 in flight on one thread.
-///
-/// # Errors
-/// If valgrind cannot be run.
-pub fn instructions(contender: Contender, op: Op, server: &Server) -> Result<f64, Box<dyn Error>> {
-    let instructions = instructions_per_call(|calls| {
-        let (depth, calls) = ("64".to_owned(), (10 * calls).to_string());
-        let (name, op) = (contender.name().to_owned(), op.name().to_owned());
-        let server = server.connection_string().to_owned();
-        let kind = Kind::OneThread.name().to_owned();
-        vec!["--only".to_owned(), name, op, depth, calls, kind, server]
-    })
-    .map_err(|error| error.to_string())?;
-    Ok(instructions / 10.0)
-}
-
-/// What does not depend on who else is busy.
-fn exactly(runtime: &Runtime, workers: &Workers, server: &Server) -> Table {
-    const COUNT: u64 = 10_000;
-    let mut table = Table::new(&[
-        "",
-        "allocations",
-        "× official",
-        "instructions",
-        "× official",
-        "× floor",
-    ]);
-    for op in Op::ALL {
-        let load = |count| Load {
-            op,
-            depth: 64,
-            count,
-        };
-        let measured: Vec<(f64, f64)> = workers
-            .iter()
-            .map(|(contender, worker)| {
-                let during =
-                    |count| allocations_during(|| runtime.block_on(worker(load(count)))) as f64;
-                // The tasks of a load are the same, whatever its length.
-                let allocations = (during(2 * COUNT) - during(COUNT)) / COUNT as f64;
-                let instructions = instructions(*contender, op, server);
-                let instructions = instructions.unwrap_or_else(|error| {
-                    eprintln!("{error}");
-                    f64::NAN
-                });
-                (allocations, instructions)
-            })
-            .collect();
-        for (index, (contender, _)) in workers.iter().enumerate() {
-            let (allocations, instructions) = measured[index];
-            table.row(vec![
-                format!("{} {}", contender.name(), op.name()),
-                format!("{allocations:.2}"),
-                format!("{:.2}", allocations / measured[1].0),
-                format!("{instructions:.0}"),
-                format!("{:.2}", instructions / measured[1].1),
-                format!("{:.2}", instructions / measured[2].1),
-            ]);
-        }
+fn timed(runtime: &Runtime, worker: &Worker, load: Load) -> Took {
+    let (cpu, wall) = (processor_time(), Instant::now());
+    runtime.block_on(worker(load));
+    let (wall, cpu) = (wall.elapsed(), processor_time() - cpu);
+    let each = |total: Duration| total.as_nanos() as f64 / load.count as f64;
+    Took {
+        wall: each(wall),
+        cpu: each(cpu),
     }
-    table
+}
+
+/// The processor time of this process up to now.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+fn allocations(runtime: &Runtime, worker: &Worker, op: Op) -> f64 {
+    const COUNT: u64 = 10_000;
+    let during = |count| {
+        let depth = DEPTH;
+        allocations_during(|| runtime.block_on(worker(Load { op, depth, count })))
+    };
+    // The tasks of a load are the same, whatever its length.
+    (during(2 * COUNT) as f64 - during(COUNT) as f64) / COUNT as f64
+}
+
+/// The instructions of one operation of a client.
+fn instructions(contender: Contender, op: Op, server: &Server) -> Result<f64, Box<dyn Error>> {
+    let arguments = ["--only", contender.name(), op.name()];
+    counted(&arguments, Some(server.connection_string()))
+}
+
+/// The instructions of this program for one operation, of which a run makes many.
+fn counted(arguments: &[&str], last: Option<&str>) -> Result<f64, Box<dyn Error>> {
+    let instructions = instructions_per_call(|calls| {
+        let count = (10 * calls).to_string();
+        let arguments = arguments.iter().copied().chain([&*count]).chain(last);
+        arguments.map(str::to_owned).collect()
+    });
+    let instructions = instructions.map_err(|error| error.to_string())?;
+    Ok(instructions / 10.0)
 }

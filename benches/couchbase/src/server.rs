@@ -10,14 +10,11 @@ use std::process::{Child, Command, Stdio};
 
 use steadfast_cluster::{BucketSettings, TestCluster};
 
-use crate::load::Load;
-use crate::processors;
+use crate::load::Op;
 
 pub const BUCKET: &str = "default";
 pub const USER: &str = "Administrator";
 pub const PASSWORD: &str = "password";
-/// As many as real clusters have.
-pub const VBUCKETS: u16 = 1024;
 
 /// A cluster in another process. Ends with this value.
 pub struct Server {
@@ -27,9 +24,9 @@ pub struct Server {
 
 impl Server {
     /// Starts it, and waits until it listens.
-    pub fn start(nodes: usize, collections: usize) -> io::Result<Self> {
+    pub fn start() -> io::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
-            .args(["--serve", &nodes.to_string(), &collections.to_string()])
+            .arg("--serve")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -60,33 +57,26 @@ impl Drop for Server {
     }
 }
 
-/// The name of a collection besides the default one.
-pub fn collection_name(number: usize) -> String {
-    format!("collection-{number}")
-}
-
 /// What the child does.
-pub fn serve(nodes: usize, collections: usize) -> Result<(), Box<dyn Error>> {
-    serve_during(nodes, collections, |server| {
+pub fn serve() -> Result<(), Box<dyn Error>> {
+    serve_during(|server| {
         println!("{server}");
         io::stdin().read_to_end(&mut Vec::new()).map(|_| ())
     })
 }
 
-/// Serves one load of the floor, which runs in a child: so the instructions of this process are
-/// those of the cluster.
-pub fn serve_load(load: Load) -> Result<(), Box<dyn Error>> {
-    let (op, depth, count) = (load.op.name(), load.depth, load.count);
-    serve_during(1, 0, move |server| {
+/// Serves one load of this client, which runs in a child: so the instructions of this process
+/// are those of the cluster.
+pub fn serve_load(op: Op, count: u64) -> Result<(), Box<dyn Error>> {
+    serve_during(move |server| {
         let status = Command::new(std::env::current_exe()?)
             .args([
                 "--only",
-                "floor",
-                op,
-                &depth.to_string(),
+                "steadfast",
+                op.name(),
                 &count.to_string(),
+                &server,
             ])
-            .args(["one", &server])
             .stderr(Stdio::null())
             .status()?;
         match status.success() {
@@ -96,28 +86,20 @@ pub fn serve_load(load: Load) -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Serves while `work` runs. One thread for all nodes: it has one processor.
+/// Serves while `work` runs, on one thread.
 fn serve_during(
-    nodes: usize,
-    collections: usize,
     work: impl FnOnce(String) -> io::Result<()> + Send + 'static,
 ) -> Result<(), Box<dyn Error>> {
-    processors::keep_to_last();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = crate::report::runtime()?;
     runtime.block_on(async {
-        let bucket = BucketSettings::new(BUCKET).replicas(0).vbuckets(VBUCKETS);
+        let bucket = BucketSettings::new(BUCKET).replicas(0);
         let cluster = TestCluster::builder()
-            .nodes(nodes)
+            .nodes(1)
             .bucket(bucket)
             .user(USER, PASSWORD)
             .journal_limit(1)
             .start()
             .await?;
-        for number in 0..collections {
-            cluster.create_collection(BUCKET, "_default", &collection_name(number), 0)?;
-        }
         let server = cluster.connection_string();
         tokio::task::spawn_blocking(move || work(server)).await??;
         Ok(())

@@ -32,7 +32,8 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
         }),
         contender("steadfast, AwsRetry", runtime, move || {
             list(steadfast.clone())
-        }),
+        })
+        .allocates_at_most(4.0),
         contender("the SDK's own, standard", runtime, move || {
             list(standard.clone())
         }),

@@ -36,12 +36,14 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
         }),
         contender("steadfast, HttpRetryLayer", runtime, move || {
             check(steadfast.clone().oneshot(first()))
-        }),
+        })
+        .adds_at_most(1.0, 2829.0),
         contender(
             "steadfast, HttpRetryLayer, time limit",
             runtime,
             move || check(limited.clone().oneshot(third())),
-        ),
+        )
+        .adds_at_most(2.0, 4443.0),
         contender("tower's retry, with its budget", runtime, move || {
             check(tower.clone().oneshot(second()))
         }),

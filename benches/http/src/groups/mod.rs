@@ -19,6 +19,21 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) struct Contender<'a> {
     pub(crate) name: &'static str,
     pub(crate) calls: Box<dyn Fn(u64) + Sync + 'a>,
+    /// The most allocations and instructions that it may add to the bare client, on x86-64
+    /// with the compiler of the workspace.
+    pub(crate) limit: Option<(f64, f64)>,
+}
+
+impl Contender<'_> {
+    fn adds_at_most(mut self, allocations: f64, instructions: f64) -> Self {
+        self.limit = Some((allocations, instructions));
+        self
+    }
+
+    /// For clients whose instructions vary by more from run to run than 3 % of what is added.
+    fn allocates_at_most(self, allocations: f64) -> Self {
+        self.adds_at_most(allocations, f64::INFINITY)
+    }
 }
 
 /// Contenders on one client library. The first is the library by itself.

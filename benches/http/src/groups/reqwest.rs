@@ -37,7 +37,8 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
         contender("steadfast, send_with_retry", runtime, move || {
             let (request, retry) = (plain.put(uri).body(BODY), retry.clone());
             check(async move { request.send_with_retry(&retry).await })
-        }),
+        })
+        .adds_at_most(1.0, 2966.0),
         contender(
             "steadfast, send_with_retry, time limit",
             runtime,
@@ -45,18 +46,21 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
                 let (request, retry) = (also_plain.put(uri).body(BODY), limit.clone());
                 check(async move { request.send_with_retry(&retry).await })
             },
-        ),
+        )
+        .adds_at_most(2.0, 4011.0),
         contender("reqwest-middleware, without any", runtime, move || {
             check(send(&nothing))
         }),
         contender("steadfast, RetryMiddleware", runtime, move || {
             check(send(&steadfast))
-        }),
+        })
+        .adds_at_most(4.0, 5482.0),
         contender(
             "steadfast, RetryMiddleware, time limit",
             runtime,
             move || check(send(&limited)),
-        ),
+        )
+        .adds_at_most(5.0, 6661.0),
         contender("reqwest-retry, without a budget", runtime, move || {
             check(send(&theirs))
         }),

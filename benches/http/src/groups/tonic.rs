@@ -31,10 +31,12 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
         contender("bare", runtime, move || check(unary(bare.clone()))),
         contender("steadfast, RetryChannel", runtime, move || {
             check(unary(layered.clone()))
-        }),
+        })
+        .allocates_at_most(2.0),
         contender("steadfast, RetryChannel, time limit", runtime, move || {
             check(unary(limited.clone()))
-        }),
+        })
+        .allocates_at_most(3.0),
         contender("steadfast, StatusClassifier", runtime, move || {
             let (channel, strategy) = (one.clone(), strategy.clone());
             check(async move {
@@ -43,7 +45,8 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
                     .run(|_| unary(channel.clone()))
                     .await
             })
-        }),
+        })
+        .allocates_at_most(1.0),
     ]
 }
 

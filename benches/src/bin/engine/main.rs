@@ -1,49 +1,85 @@
-//! The cost of a call under the engine, beside other retry libraries and beside no
-//! library at all.
+//! The cost of a call under the engine, next to other retry libraries and to no library.
 //!
 //! ```text
-//! engine            the tables
-//! engine --check    only the exact limits; fails if one is exceeded
+//! engine                     allocations and instructions; fails if a limit is exceeded
+//! engine NAME FAILURES CALLS makes calls, so that callgrind can count what they take
 //! ```
 
-mod check;
-mod company;
-mod contenders;
-mod exact;
-mod finding;
-mod limits;
-mod operation;
-mod report;
-mod scenario;
-mod targets;
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command prints"
+)]
 
-use std::io::{self, Write};
+mod contenders;
+mod operation;
+
 use std::process::ExitCode;
 
-fn main() -> io::Result<ExitCode> {
+use contenders::{CLOCK, Contender, all};
+use steadfast_benches::{Unmeasured, allocations_per_call, instructions_per_call};
+
+/// Calls whose first attempt succeeds, and calls whose second attempt does.
+const SCENARIOS: [(&str, u32); 2] = [("first-try success", 0), ("one failure, then success", 1)];
+
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut out = io::stdout().lock();
     match arguments[..] {
-        [] => {
-            report::report(&mut out)?;
-            Ok(ExitCode::SUCCESS)
-        }
-        ["--check"] => {
-            let kept = check::check(&mut out)?;
-            Ok(ExitCode::from(u8::from(!kept)))
-        }
-        [exact::CALLS, contender, scenario, calls] => {
-            match exact::make_calls(contender, scenario, calls) {
-                Ok(()) => Ok(ExitCode::SUCCESS),
-                Err(wrong) => usage(&wrong),
+        [] => ExitCode::from(u8::from(!report())),
+        [name, failures, calls] => {
+            let contender = all().into_iter().find(|each| each.name == name);
+            match (contender, failures.parse(), calls.parse()) {
+                (Some(contender), Ok(failures), Ok(calls)) => {
+                    (contender.calls)(failures, calls);
+                    ExitCode::SUCCESS
+                }
+                _ => usage(),
             }
         }
-        [..] => usage(&format!("unknown arguments: {}", arguments.join(" "))),
+        _ => usage(),
     }
 }
 
-fn usage(wrong: &str) -> io::Result<ExitCode> {
-    writeln!(io::stderr(), "{wrong}\nusage: engine [--check]")?;
-    Ok(ExitCode::from(2))
+fn usage() -> ExitCode {
+    eprintln!("usage: engine [NAME FAILURES CALLS]");
+    ExitCode::from(2)
+}
+
+/// Measures and prints everything. Returns whether all limits are kept. A limit that could not
+/// be measured is not kept.
+fn report() -> bool {
+    let all = all();
+    let clock = all.iter().find(|each| each.name == CLOCK);
+    let clock = instructions(clock.expect("the clock is a contender"), 0);
+    let mut kept = true;
+    for (scenario, failures) in SCENARIOS {
+        println!("\n{scenario}\n");
+        for contender in all.iter().filter(|each| each.name != CLOCK) {
+            let allocations = allocations_per_call(&|calls| (contender.calls)(failures, calls));
+            let instructions = instructions(contender, failures);
+            let limit = contender.limits.map(|limits| limits[failures as usize]);
+            let judged = limit.map_or(Ok("no limit"), |limit| {
+                limit.judge(allocations, &instructions, &clock)
+            });
+            kept &= judged.is_ok();
+            let verdict = judged.unwrap_or_else(|problem| problem);
+            let instructions = match instructions {
+                Ok(count) => format!("{count:.0}"),
+                Err(why) => why.to_string(),
+            };
+            println!(
+                "{:42} {allocations} allocations, {instructions:>4} instructions: {verdict}",
+                contender.name
+            );
+        }
+    }
+    kept
+}
+
+fn instructions(contender: &Contender, failures: u32) -> Result<f64, Unmeasured> {
+    instructions_per_call(|calls| {
+        let (failures, calls) = (failures.to_string(), calls.to_string());
+        vec![contender.name.to_owned(), failures, calls]
+    })
 }

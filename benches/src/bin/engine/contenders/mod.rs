@@ -4,89 +4,129 @@
 
 #[cfg(feature = "peers")]
 mod backon;
-mod floors;
-#[cfg(feature = "peers")]
-mod smithy;
 mod steadfast;
-#[cfg(feature = "peers")]
-mod tokio_retry2;
 #[cfg(feature = "peers")]
 mod tower;
 
-use std::time::Duration;
+use std::hint::black_box;
 
-use crate::scenario::Scenario;
+use steadfast_benches::{SLACK, Unmeasured};
+
+use crate::operation::{Peer, Unavailable, ask, drive, repeat};
 
 /// How many attempts a contender makes that counts them.
 const ATTEMPTS: u32 = 3;
-/// A deadline that no call comes near.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) const AWAIT: &str = "a bare await";
-pub(crate) const LOOP: &str = "a hand-written loop";
-pub(crate) const CLOCK: &str = "one read of tokio's clock";
-pub(crate) const BEST_EFFORT: &str = "steadfast, best effort";
-pub(crate) const STANDARD: &str = "steadfast, standard";
-pub(crate) const STANDARD_DYN: &str = "steadfast, standard as &dyn";
-pub(crate) const STANDARD_DEADLINE: &str = "steadfast, standard with a deadline";
-pub(crate) const LOAD_AWARE: &str = "steadfast, load-aware";
-pub(crate) const OWN: &str = "steadfast, a user's strategy";
-pub(crate) const WRAPPER: &str = "steadfast, a user's wrapper of standard";
-pub(crate) const TOWER: &str = "tower, retry with its budget";
-pub(crate) const SMITHY: &str = "smithy, its strategy alone";
+/// One look at the clock. A deadline needs one.
+pub(crate) const CLOCK: &str = "tokio's clock";
 
 /// Makes calls, with state that all its calls share.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
-    /// Whether it tries again at all.
-    pub(crate) retries: bool,
-    /// Whether its calls share a budget, on whichever thread they are made.
-    pub(crate) shares: bool,
-    calls: Box<dyn Fn(u32, u64) + Sync>,
+    /// Makes calls, each of which fails so many times before it succeeds.
+    pub(crate) calls: Box<dyn Fn(u32, u64) + Sync>,
+    /// The limits of ours: of a first try that succeeds, and of one that fails.
+    pub(crate) limits: Option<[Limit; 2]>,
 }
 
-/// All of them, afresh: no two lists share a budget.
+/// The most that a call may take, on x86-64 with the compiler of the workspace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    allocations: f64,
+    instructions: f64,
+    /// Looks at the clock that it may take on top.
+    clock_reads: f64,
+}
+
+/// All of them.
 pub(crate) fn all() -> Vec<Contender> {
-    let mut all = vec![floors::bare_await(), floors::hand_written_loop()];
+    let mut all = vec![hand_written_loop(), clock()];
     all.extend(steadfast::all());
     #[cfg(feature = "peers")]
-    all.extend([
-        backon::contender(),
-        tokio_retry2::contender(),
-        tower::contender(),
-        smithy::contender(),
-    ]);
-    all.push(floors::clock());
+    all.extend([backon::contender(), tower::contender()]);
     all
-}
-
-/// One of them, afresh.
-pub(crate) fn named(name: &str) -> Option<Contender> {
-    all().into_iter().find(|contender| contender.name == name)
 }
 
 impl Contender {
     fn new(name: &'static str, calls: impl Fn(u32, u64) + Sync + 'static) -> Self {
         Self {
             name,
-            retries: true,
-            shares: false,
             calls: Box::new(calls),
+            limits: None,
         }
     }
+}
 
-    fn without_retries(mut self) -> Self {
-        self.retries = false;
-        self
+impl Limit {
+    /// Says what exceeds the limit.
+    pub(crate) fn judge(
+        &self,
+        allocations: f64,
+        instructions: &Result<f64, Unmeasured>,
+        clock: &Result<f64, Unmeasured>,
+    ) -> Result<&'static str, &'static str> {
+        let (Ok(instructions), Ok(clock)) = (instructions, clock) else {
+            return Err("NOT MEASURED");
+        };
+        let most = (self.instructions + self.clock_reads * clock.round()) * SLACK;
+        if allocations > self.allocations {
+            Err("TOO MANY ALLOCATIONS")
+        } else if instructions.round() > most {
+            Err("TOO MANY INSTRUCTIONS")
+        } else {
+            Ok("within its limit")
+        }
     }
+}
 
-    fn sharing_a_budget(mut self) -> Self {
-        self.shares = true;
-        self
+fn clock() -> Contender {
+    Contender::new(CLOCK, |_failures, calls| {
+        for _ in 0..calls {
+            black_box(tokio::time::Instant::now());
+        }
+    })
+}
+
+/// No budget, no law, no history, no deadline: below it no contender can be.
+fn hand_written_loop() -> Contender {
+    Contender::new("a hand-written loop", |failures, calls| {
+        let peer = Peer::default();
+        repeat(&peer, failures, calls, || {
+            drive(ask_up_to_three_times(&peer))
+        });
+    })
+}
+
+async fn ask_up_to_three_times(peer: &Peer) -> Result<u64, Unavailable> {
+    let mut attempt = 1;
+    loop {
+        match ask(peer).await {
+            Err(_) if attempt < ATTEMPTS => attempt += 1,
+            outcome => return outcome,
+        }
     }
+}
 
-    /// Runs a scenario a given number of times.
-    pub(crate) fn workload(&self, scenario: Scenario) -> impl Fn(u64) + Sync {
-        move |calls| (self.calls)(scenario.failures(), calls)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_the_limit_is_too_much_and_what_was_not_measured_is_not_kept() {
+        let limit = Limit {
+            allocations: 1.0,
+            instructions: 100.0,
+            clock_reads: 1.0,
+        };
+        let is_kept = |allocations, instructions| {
+            limit
+                .judge(allocations, &Ok(instructions), &Ok(30.0))
+                .is_ok()
+        };
+        assert!(is_kept(1.0, 133.0));
+        assert!(!is_kept(1.0, 134.0));
+        assert!(!is_kept(1.001, 100.0));
+        let unmeasured = limit.judge(0.0, &Err(Unmeasured::NoValgrind), &Ok(30.0));
+        assert_eq!(unmeasured, Err("NOT MEASURED"));
     }
 }

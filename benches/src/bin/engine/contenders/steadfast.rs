@@ -8,37 +8,57 @@ use steadfast::{
     Backoff, BestEffort, Failure, Jitter, LoadAware, Request, RetryStrategy, Standard, World, retry,
 };
 
-use super::{
-    BEST_EFFORT, Contender, LOAD_AWARE, OWN, STANDARD, STANDARD_DEADLINE, STANDARD_DYN, TIMEOUT,
-    WRAPPER,
-};
+use super::{Contender, Limit};
 use crate::operation::{Peer, Unavailable, ask, drive, repeat};
 
+/// Instructions of a first try that succeeds and of one that fails. The state of a request
+/// that failed is one allocation.
 pub(super) fn all() -> [Contender; 7] {
+    let standard_with_deadline = limited(standard_with_deadline(), 280.0, 1850.0);
+    let load_aware = limited(load_aware(), 360.0, 3600.0);
     [
-        best_effort(),
-        standard(),
-        standard_as_dyn(),
-        standard_with_deadline(),
-        load_aware(),
-        own(),
-        wrapper(),
+        limited(best_effort(), 250.0, 1250.0),
+        limited(standard(), 260.0, 1400.0),
+        limited(standard_as_dyn(), 320.0, 1450.0),
+        changed(standard_with_deadline, |[first, _]| first.clock_reads = 1.0),
+        // It is around a strategy with a budget, so its token notes two payments.
+        changed(load_aware, |[_, failed]| failed.allocations = 3.0),
+        limited(own(), 250.0, 1100.0),
+        limited(wrapper(), 260.0, 1400.0),
     ]
+}
+
+fn limited(contender: Contender, first_try: f64, one_failure: f64) -> Contender {
+    let limit = |allocations, instructions| Limit {
+        allocations,
+        instructions,
+        clock_reads: 0.0,
+    };
+    Contender {
+        limits: Some([limit(0.0, first_try), limit(1.0, one_failure)]),
+        ..contender
+    }
+}
+
+fn changed(mut contender: Contender, change: impl FnOnce(&mut [Limit; 2])) -> Contender {
+    if let Some(limits) = &mut contender.limits {
+        change(limits);
+    }
+    contender
 }
 
 fn best_effort() -> Contender {
     let strategy = BestEffort::new(Backoff::none());
-    Contender::new(BEST_EFFORT, move |failures, calls| {
+    Contender::new("steadfast, best effort", move |failures, calls| {
         under(&strategy, failures, calls);
     })
 }
 
 fn standard() -> Contender {
     let strategy = strategy();
-    Contender::new(STANDARD, move |failures, calls| {
+    Contender::new("steadfast, standard", move |failures, calls| {
         under(&strategy, failures, calls);
     })
-    .sharing_a_budget()
 }
 
 /// Aware of the load of its peer. Its own delays are too long for retries, and a retry that
@@ -46,36 +66,39 @@ fn standard() -> Contender {
 fn load_aware() -> Contender {
     let own = LoadAware::new();
     let around = LoadAware::new().around(strategy());
-    Contender::new(LOAD_AWARE, move |failures, calls| match failures {
-        0 => under(&own, failures, calls),
-        _ => under(&around, failures, calls),
-    })
-    .sharing_a_budget()
+    Contender::new(
+        "steadfast, load-aware",
+        move |failures, calls| match failures {
+            0 => under(&own, failures, calls),
+            _ => under(&around, failures, calls),
+        },
+    )
 }
 
 fn standard_as_dyn() -> Contender {
     let strategy: Box<dyn RetryStrategy> = Box::new(strategy());
-    Contender::new(STANDARD_DYN, move |failures, calls| {
+    Contender::new("steadfast, standard as &dyn", move |failures, calls| {
         under(&*strategy, failures, calls);
     })
-    .sharing_a_budget()
 }
 
 fn standard_with_deadline() -> Contender {
     let strategy = strategy();
-    Contender::new(STANDARD_DEADLINE, move |failures, calls| {
-        let peer = Peer::default();
-        repeat(&peer, failures, calls, || {
-            drive(
-                retry(&strategy)
-                    .operation("ask")
-                    .idempotent(true)
-                    .timeout(TIMEOUT)
-                    .run(|_attempt| ask(&peer)),
-            )
-        });
-    })
-    .sharing_a_budget()
+    Contender::new(
+        "steadfast, standard with a deadline",
+        move |failures, calls| {
+            let peer = Peer::default();
+            repeat(&peer, failures, calls, || {
+                drive(
+                    retry(&strategy)
+                        .operation("ask")
+                        .idempotent(true)
+                        .timeout(Duration::from_secs(10))
+                        .run(|_attempt| ask(&peer)),
+                )
+            });
+        },
+    )
 }
 
 /// Calls without a deadline.
@@ -91,9 +114,8 @@ fn under<S: RetryStrategy + ?Sized>(strategy: &S, failures: u32, calls: u64) {
     });
 }
 
-/// The preset whose success gives back what its retry cost, as smithy's does:
-/// the budget stays full however long the benchmark runs. Its delays are cut to
-/// nothing, but their dice are rolled all the same, as smithy's are.
+/// The preset whose success gives back what its retry cost, so that the budget stays full
+/// however long the benchmark runs. Its delays are cut to nothing, but still drawn at random.
 fn strategy() -> Standard {
     Standard::aws_2_0()
         .to_builder()
@@ -158,14 +180,17 @@ impl RetryStrategy for Wrapper {
 
 fn own() -> Contender {
     let strategy = Own;
-    Contender::new(OWN, move |failures, calls| {
+    Contender::new("steadfast, a user's strategy", move |failures, calls| {
         under(&strategy, failures, calls);
     })
 }
 
 fn wrapper() -> Contender {
     let strategy = Wrapper(strategy());
-    Contender::new(WRAPPER, move |failures, calls| {
-        under(&strategy, failures, calls);
-    })
+    Contender::new(
+        "steadfast, a user's wrapper of standard",
+        move |failures, calls| {
+            under(&strategy, failures, calls);
+        },
+    )
 }

@@ -8,12 +8,12 @@ use tower::retry::budget::{Budget, TpsBudget};
 use tower::retry::{Policy, Retry};
 use tower::{Service, ServiceExt, service_fn};
 
-use super::{Contender, TOWER};
+use super::Contender;
 use crate::operation::{Peer, Unavailable, ask, drive, repeat};
 
 pub(super) fn contender() -> Contender {
     let policy = Budgeted(Arc::new(budget()));
-    Contender::new(TOWER, move |failures, calls| {
+    Contender::new("tower, retry with its budget", move |failures, calls| {
         let peer = Peer::default();
         // One for each thread, made once: the middleware itself clones what it
         // needs for a call.
@@ -22,7 +22,6 @@ pub(super) fn contender() -> Contender {
             drive(async { service.ready().await?.call(()).await })
         });
     })
-    .sharing_a_budget()
 }
 
 /// The policy of tower's own example: every success deposits, every retry

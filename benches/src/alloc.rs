@@ -1,9 +1,6 @@
 //! Counts allocations.
 //!
-//! The counter belongs to the thread: one that all threads share would itself
-//! be a shared write, and the contenders that allocate would be charged for it
-//! when two threads are measured. What is left is one increment of a
-//! thread-local per allocation, about as much as nothing beside the allocation.
+//! The counter belongs to the thread, so that only the caller's allocations count.
 #![expect(
     unsafe_code,
     reason = "an allocator can be put between the program and the system in no other way"
