@@ -232,13 +232,13 @@ impl Execution<'_> {
     }
 }
 
-/// The signature of the rows, with types as far as the form of an expression tells.
+/// The signature of the rows: the names, without the types of the values.
 pub(crate) fn signature(projection: &Projection) -> Value {
     match projection {
-        Projection::Raw(value) => json!(value.kind()),
+        Projection::Raw(_) => json!("json"),
         Projection::Object(terms) => {
             let fields = terms.iter().map(|term| match term.name() {
-                Some(name) => (name.to_owned(), json!(term.kind())),
+                Some(name) => (name.to_owned(), json!("json")),
                 None => ("*".to_owned(), json!("*")),
             });
             Value::Object(fields.collect())

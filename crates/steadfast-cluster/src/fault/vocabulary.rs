@@ -1,216 +1,45 @@
-//! Names the conditions and effects of faults: the one list for the parser's messages, `GET /` of
-//! the control endpoint, and the page `docs/faults.md`.
+//! Names of conditions, effects, opcodes and statuses.
 //!
-//! Tests compare the list with the page and with the types of the packages.
+//! `tables.md` has the rows of the page `docs/faults.md`. The parser's messages and `GET /` of the
+//! control endpoint come from it, and tests compare it with the page and with the types of the
+//! packages.
 
 use steadfast_wire::{Opcode, Status};
 
 use crate::suggest;
 
-/// A field of a fault in JSON.
-pub(crate) struct Field {
-    pub name: &'static str,
-    /// The option of `steadfast fault add`.
-    pub option: &'static str,
-    pub value: &'static str,
-    pub meaning: &'static str,
+/// Three tables, with empty lines between them: conditions (name, option, value, meaning),
+/// effects (name, fields, what the client sees, what the server does), and fields of effects,
+/// which have the columns of conditions.
+const TABLES: &str = include_str!("tables.md");
+
+/// The cells of a table's rows, without Markdown.
+fn table(number: usize) -> impl Iterator<Item = [String; 4]> {
+    let rows = TABLES.split("\n\n").nth(number).into_iter();
+    rows.flat_map(str::lines).map(|row| {
+        let mut cells = row.trim_matches('|').split('|');
+        std::array::from_fn(|_| {
+            cells
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .replace(['`', '*'], "")
+        })
+    })
 }
 
-/// An effect, with the fields that it takes.
-pub(crate) struct EffectName {
-    pub name: &'static str,
-    pub fields: &'static str,
-    pub client: &'static str,
-    pub server: &'static str,
+fn conditions() -> impl Iterator<Item = [String; 4]> {
+    table(0)
 }
 
-const fn field(
-    name: &'static str,
-    option: &'static str,
-    value: &'static str,
-    meaning: &'static str,
-) -> Field {
-    Field {
-        name,
-        option,
-        value,
-        meaning,
-    }
+pub(super) fn effects() -> impl Iterator<Item = [String; 4]> {
+    table(1)
 }
 
-/// The conditions. All that are given must hold.
-pub(crate) const CONDITIONS: &[Field] = &[
-    field("node", "--node", "a number", "only on this node"),
-    field(
-        "service",
-        "--service",
-        "kv, mgmt, query, analytics, search or views",
-        "only for this service; the default is every service, or kv with an opcode or `answer`",
-    ),
-    field(
-        "opcode",
-        "--opcode",
-        "a name (`SET`, or `UPSERT` as SDKs call it) or a number (`0x01`)",
-        "only for this command (kv)",
-    ),
-    field(
-        "key",
-        "--key",
-        "text",
-        "only for this key; for an HTTP service, the path of the request",
-    ),
-    field(
-        "key_prefix",
-        "--key-prefix",
-        "text",
-        "only for keys or paths that begin like this",
-    ),
-    field("bucket", "--bucket", "text", "only in this bucket (kv)"),
-    field(
-        "skip",
-        "--skip",
-        "a number",
-        "spares this many requests first",
-    ),
-    field(
-        "times",
-        "--times",
-        "a number, at least 1",
-        "hits at most this many requests",
-    ),
-    field(
-        "probability",
-        "--probability",
-        "a number above 0, up to 1",
-        "hits each request with this probability",
-    ),
-    field(
-        "seed",
-        "--seed",
-        "a number",
-        "replays the choices of a probability",
-    ),
-];
-
-/// The fields of effects.
-pub(crate) const EFFECT_FIELDS: &[Field] = &[
-    field(
-        "effect",
-        "the subcommand",
-        "a name of the list",
-        "the effect",
-    ),
-    field(
-        "delay_ms",
-        "--ms",
-        "a number, up to an hour",
-        "the length of a delay",
-    ),
-    field(
-        "status",
-        "--status",
-        "text or a number: for kv a name (`ETMPFAIL`) or a number (`0x86`), for other services an HTTP status (`503`)",
-        "the status of an answer",
-    ),
-    field("body", "--body", "text", "the body of an answer"),
-    field(
-        "context",
-        "--context",
-        "text",
-        "the context of an extended error, instead of a body (kv)",
-    ),
-    field(
-        "garble",
-        "--what",
-        "magic, opaque, length or body",
-        "the part of a response to damage; for HTTP the body",
-    ),
-];
-
-const fn effect(
-    name: &'static str,
-    fields: &'static str,
-    client: &'static str,
-    server: &'static str,
-) -> EffectName {
-    EffectName {
-        name,
-        fields,
-        client,
-        server,
-    }
+/// The fields of a fault in JSON.
+fn fields() -> impl Iterator<Item = [String; 4]> {
+    conditions().chain(table(2))
 }
-
-/// The effects.
-pub(crate) const EFFECTS: &[EffectName] = &[
-    effect(
-        "pass",
-        "",
-        "the usual response, whatever later rules say",
-        "applies the request",
-    ),
-    effect(
-        "delay",
-        "delay_ms",
-        "a slow response",
-        "applies the request after the delay",
-    ),
-    effect(
-        "delay-answer",
-        "delay_ms",
-        "a slow response",
-        "applies the request at once",
-    ),
-    effect(
-        "answer",
-        "status, body or context",
-        "that status",
-        "applies nothing",
-    ),
-    effect(
-        "hold",
-        "",
-        "nothing until the rule is removed",
-        "has not applied it yet",
-    ),
-    effect(
-        "cut-before-reading",
-        "",
-        "a connection reset",
-        "reads nothing",
-    ),
-    effect(
-        "cut-before-applying",
-        "",
-        "a connection closed without a response",
-        "applies nothing",
-    ),
-    effect(
-        "cut-after-applying",
-        "",
-        "a connection closed without a response",
-        "**applies it**",
-    ),
-    effect(
-        "cut-mid-response",
-        "",
-        "half of a response, and a closed connection",
-        "**applies it**",
-    ),
-    effect("garble", "garble", "an invalid response", "**applies it**"),
-    effect(
-        "silent",
-        "",
-        "nothing, ever, on that connection",
-        "applies nothing and sends no response",
-    ),
-    effect(
-        "mute",
-        "",
-        "nothing, ever, on that connection",
-        "**applies everything** and sends no response",
-    ),
-];
 
 /// Names of SDKs, and the opcodes that they send.
 const OPCODES_OF_SDKS: &[(&str, Opcode)] = &[
@@ -301,42 +130,37 @@ fn parse_number(text: &str) -> Option<u32> {
 }
 
 /// Returns what a field takes, or which field was meant.
-pub(super) fn check_field(name: &str) -> Result<&'static str, String> {
-    let fields = || CONDITIONS.iter().chain(EFFECT_FIELDS);
-    let found = fields().find(|field| field.name == name);
-    found.map(|field| field.value).ok_or_else(|| {
-        suggest::unknown(name, "a field of a fault", fields().map(|field| field.name))
-    })
+pub(super) fn check_field(name: &str) -> Result<String, String> {
+    let found = fields().find(|[known, ..]| known == name);
+    found
+        .map(|[_, _, value, _]| value)
+        .ok_or_else(|| unknown(name, "a field of a fault", fields()))
 }
 
 /// Returns the message about an unknown effect.
 pub(super) fn unknown_effect(name: &str) -> String {
-    suggest::unknown(name, "an effect", EFFECTS.iter().map(|effect| effect.name))
+    unknown(name, "an effect", effects())
+}
+
+fn unknown(name: &str, kind: &str, known: impl Iterator<Item = [String; 4]>) -> String {
+    let known: Vec<String> = known.map(|[name, ..]| name).collect();
+    suggest::unknown(name, kind, known.iter().map(String::as_str))
 }
 
 /// Lists conditions and effects for `GET /` of the control endpoint.
 pub(crate) fn help() -> String {
     let mut text = "\nConditions of a fault, all of which must hold:\n".to_owned();
-    let plain = |text: &str| text.replace(['*', '`'], "");
-    for field in CONDITIONS {
-        text.push_str(&format!(
-            "  {:<12} {:<14} {}: {}\n",
-            field.name,
-            field.option,
-            plain(field.value),
-            plain(field.meaning)
-        ));
+    for [name, option, value, meaning] in conditions() {
+        text.push_str(&format!("  {name:<12} {option:<14} {value}: {meaning}\n"));
     }
     text.push_str("\nEffects of a fault, with their fields:\n");
-    for effect in EFFECTS {
-        let fields = match effect.fields {
-            "" => String::new(),
+    for [name, fields, client, server] in effects() {
+        let fields = match &*fields {
+            "" => fields,
             fields => format!(" ({fields})"),
         };
-        let (client, server) = (plain(effect.client), plain(effect.server));
         text.push_str(&format!(
-            "  {}{fields}: the client sees {client}; the server {server}\n",
-            effect.name
+            "  {name}{fields}: the client sees {client}; the server {server}\n"
         ));
     }
     text
@@ -351,39 +175,16 @@ mod tests {
     const GO_TYPES: &str = include_str!("../../../../packages/go/fault.go");
     const RULE: &str = include_str!("rule.rs");
 
-    fn fields() -> impl Iterator<Item = &'static Field> {
-        CONDITIONS.iter().chain(EFFECT_FIELDS)
-    }
-
     #[test]
     fn the_page_has_every_condition_and_every_effect() {
-        let row = |field: &Field| {
-            let option = match field.option.starts_with('-') {
-                true => format!("`{}`", field.option),
-                false => field.option.to_owned(),
-            };
-            format!(
-                "| `{}` | {option} | {} | {} |",
-                field.name, field.value, field.meaning
-            )
-        };
-        let effects = EFFECTS.iter().map(|effect| {
-            let fields = effect.fields;
-            format!(
-                "| `{}` | {fields} | {} | {} |",
-                effect.name, effect.client, effect.server
-            )
-        });
-        for row in fields().map(row).chain(effects) {
-            let row = row.replace("|  |", "| |");
-            assert!(PAGE.contains(&row), "docs/faults.md lacks:\n{row}");
+        for row in TABLES.lines() {
+            assert!(PAGE.contains(row), "docs/faults.md lacks:\n{row}");
         }
     }
 
     #[test]
     fn the_types_of_the_packages_have_every_field_and_every_effect() {
-        for field in fields().filter(|field| field.name != "effect") {
-            let name = field.name;
+        for [name, ..] in fields().filter(|[name, ..]| name != "effect") {
             assert!(
                 NODE_TYPES.contains(&format!("  {name}?:")),
                 "index.d.ts lacks {name}"
@@ -394,25 +195,25 @@ mod tests {
             );
         }
         let opcodes = Opcode::KNOWN.iter().filter_map(|known| known.name());
-        for name in opcodes.chain(OPCODES_OF_SDKS.iter().map(|(name, _)| *name)) {
+        let opcodes = opcodes.chain(OPCODES_OF_SDKS.iter().map(|(name, _)| *name));
+        for name in opcodes
+            .map(str::to_owned)
+            .chain(effects().map(|[name, ..]| name))
+        {
             let quoted = format!("'{name}'");
-            assert!(NODE_TYPES.contains(&quoted), "index.d.ts lacks {quoted}");
-        }
-        for effect in EFFECTS {
-            let quoted = format!("'{}'", effect.name);
             assert!(NODE_TYPES.contains(&quoted), "index.d.ts lacks {quoted}");
         }
     }
 
     #[test]
-    fn the_list_has_every_effect_of_the_code() {
+    fn the_table_has_every_effect_of_the_code() {
         let of_enum = RULE
             .split("pub enum Effect {")
             .nth(1)
             .and_then(|rest| rest.split("\n}").next());
         let variants = of_enum.into_iter().flat_map(str::lines);
         let variants = variants.filter(|line| line.starts_with("    ") && !line.contains("///"));
-        assert_eq!(variants.count(), EFFECTS.len());
+        assert_eq!(variants.count(), effects().count());
     }
 
     #[test]

@@ -314,29 +314,6 @@ mod tests {
     }
 
     #[test]
-    fn parts_run_in_order_and_counters_return_their_value() {
-        let specs = [
-            spec(Opcode::SubdocDictUpsert, "a", "1"),
-            spec(Opcode::SubdocCounter, "a", "5"),
-            spec(Opcode::SubdocArrayPushLast, "l", "2,3"),
-            spec(Opcode::SubdocDelete, "gone", ""),
-        ];
-        let mutated = run(&specs, &document(r#"{"l":[1],"gone":0}"#), STAMP).unwrap();
-        assert_eq!(mutated.document.value, &br#"{"l":[1,2,3],"a":6}"#[..]);
-        assert_eq!(mutated.values, [(1, b"6".to_vec())]);
-    }
-
-    #[test]
-    fn the_error_names_the_first_part_that_failed() {
-        let specs = [
-            spec(Opcode::SubdocDictUpsert, "a", "1"),
-            spec(Opcode::SubdocReplace, "missing", "1"),
-        ];
-        let error = run(&specs, &document("{}"), STAMP).unwrap_err();
-        assert_eq!(error, MutateError::At(1, Status::SubdocPathNotFound));
-    }
-
-    #[test]
     fn macros_in_attributes_use_the_new_body() {
         let expand = |path, text| MutationSpec {
             flags: PathFlags::XATTR | PathFlags::EXPAND_MACROS,
@@ -365,69 +342,5 @@ mod tests {
         let two = [xattr(Opcode::SubdocDictAdd, "y", &text)];
         let error = run(&two, &first, STAMP).unwrap_err();
         assert_eq!(error, MutateError::Whole(Status::TooBig));
-    }
-
-    #[test]
-    fn removing_the_last_attribute_leaves_none() {
-        let first = run(
-            &[xattr(Opcode::SubdocDictAdd, "x", "1")],
-            &document("{}"),
-            STAMP,
-        )
-        .unwrap();
-        assert!(first.document.xattrs.is_some());
-        let second = run(
-            &[xattr(Opcode::SubdocDelete, "x", "")],
-            &first.document,
-            STAMP,
-        )
-        .unwrap();
-        assert!(second.document.xattrs.is_none());
-    }
-
-    #[test]
-    fn invalid_requests_fail_as_a_whole() {
-        let run = |specs: &[MutationSpec<'_>]| run(specs, &document("{}"), STAMP).unwrap_err();
-        let add = spec(Opcode::SubdocDictAdd, "a", "1");
-        assert_eq!(run(&[]), MutateError::Whole(Status::SubdocInvalidCombo));
-        assert_eq!(
-            run(&[add; 17]),
-            MutateError::Whole(Status::SubdocInvalidCombo)
-        );
-        assert_eq!(
-            run(&[add, xattr(Opcode::SubdocDictAdd, "a", "1")]),
-            MutateError::Whole(Status::SubdocInvalidXattrOrder)
-        );
-        assert_eq!(
-            run(&[spec(Opcode::Set, "", "{}"), add]),
-            MutateError::Whole(Status::SubdocInvalidCombo)
-        );
-        assert_eq!(
-            run(&[MutationSpec {
-                flags: PathFlags::EXPAND_MACROS,
-                ..add
-            }]),
-            MutateError::Whole(Status::SubdocXattrInvalidFlagCombo)
-        );
-        assert_eq!(
-            run(&[xattr(Opcode::SubdocDictAdd, "$document.x", "1")]),
-            MutateError::At(0, Status::SubdocXattrCannotModifyVattr)
-        );
-    }
-
-    #[test]
-    fn a_new_document_is_an_array_where_the_first_part_needs_one() {
-        assert_eq!(
-            initial_body(&[spec(Opcode::SubdocArrayPushLast, "", "1")]),
-            json!([])
-        );
-        assert_eq!(
-            initial_body(&[spec(Opcode::SubdocDictAdd, "a", "1")]),
-            json!({})
-        );
-        assert_eq!(
-            initial_body(&[xattr(Opcode::SubdocArrayPushLast, "x", "1")]),
-            json!({})
-        );
     }
 }

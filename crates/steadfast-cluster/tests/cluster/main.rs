@@ -9,7 +9,6 @@ mod documents;
 mod faults;
 mod http_faults;
 mod http_tls;
-mod language;
 mod management;
 mod order;
 mod query;

@@ -1,14 +1,8 @@
 //! Options of query requests.
 
-use crate::support::http::{Call, HttpReply};
+use crate::support::statements::query as ask;
 use crate::support::{BUCKET, Client, cluster};
-use serde_json::{Value, json};
-use steadfast_cluster::{Service, TestCluster};
-
-async fn ask(cluster: &TestCluster, body: Value) -> HttpReply {
-    let call = Call::new("POST", "/query/service").json(&body);
-    call.send(cluster, Service::Query).await
-}
+use serde_json::json;
 
 #[tokio::test]
 async fn a_write_keeps_the_expiry_of_its_document_on_demand() {
@@ -47,38 +41,11 @@ async fn metrics_and_the_signature_can_be_left_out() {
 }
 
 #[tokio::test]
-async fn a_request_ends_at_its_timeout() {
+async fn a_profile_is_in_the_response_if_it_is_wanted() {
     let cluster = cluster(1, 0).await;
-    for statement in ["SELECT 1", "UPSERT INTO b VALUES ('k', 1)"] {
-        let body = json!({"statement": statement, "timeout": "1ns"});
-        let reply = ask(&cluster, body).await;
-        assert_eq!(
-            (reply.code(), &reply.json()["status"]),
-            (1080, &json!("timeout"))
-        );
-    }
-    assert_eq!(
-        cluster.journal().applied(),
-        0,
-        "it was late before it began"
-    );
-    for enough in ["75s", "0s", "-1s"] {
-        let body = json!({"statement": "SELECT RAW 1", "timeout": enough});
-        assert_eq!(ask(&cluster, body).await.results(), json!([1]));
-    }
-}
-
-#[tokio::test]
-async fn options_that_a_real_service_rejects_are_errors() {
-    let cluster = cluster(1, 0).await;
-    for (name, value, code) in [
-        ("scan_consistency", json!("bogus"), 1030),
-        ("profile", json!("bogus"), 1030),
-        ("timeout", json!("soon"), 1040),
-        ("readonly", json!("perhaps"), 1070),
-        ("readnoly", json!(true), 1065),
-    ] {
-        let reply = ask(&cluster, json!({"statement": "SELECT 1", name: value})).await;
-        assert_eq!((reply.status, reply.code()), (400, code), "{name}");
+    for (profile, wanted) in [("timings", true), ("phases", true), ("off", false)] {
+        let body = json!({"statement": "SELECT 1", "profile": profile});
+        let reply = ask(&cluster, body).await.json();
+        assert_eq!(reply["profile"].is_object(), wanted, "{profile}");
     }
 }

@@ -4,6 +4,7 @@ use crate::support::{Client, USUAL, one_node};
 use bytes::BytesMut;
 use serde_json::{Value, json};
 use steadfast_cluster::TestCluster;
+use steadfast_cluster::fault::parse_opcode;
 use steadfast_wire::Opcode::{self, *};
 use steadfast_wire::Status::{
     SubdocPathExists as PathExists, SubdocPathMismatch as PathMismatch,
@@ -146,6 +147,12 @@ async fn a_lookup_has_a_result_for_each_path_and_says_that_some_failed() {
         ("none", &[a][..], Status::KeyNotFound),
         ("k", &[], Status::SubdocInvalidCombo),
         ("k", &[(Touch, "a", NONE)], Status::SubdocInvalidCombo),
+        ("k", &[a; 17], Status::SubdocInvalidCombo),
+        (
+            "k",
+            &[a, (SubdocGet, "x", XATTR)],
+            Status::SubdocInvalidXattrOrder,
+        ),
     ] {
         assert_eq!(lookup(&mut client, key, specs, NO_FLAGS).await.0, status);
     }
@@ -271,43 +278,40 @@ async fn tombstones_are_created_and_revived() {
 }
 
 #[tokio::test]
-async fn single_paths_answer_with_the_status_of_their_path() {
-    let (_cluster, mut client) = with_document(r#"{"n":1,"l":[2],"s":"x"}"#).await;
-    let not_json = Status::SubdocValueCannotInsert;
-    for (opcode, path, value, status, answered) in [
-        (SubdocGet, "l[0]", "", Success, "2"),
-        (SubdocGet, "none", "", PathNotFound, ""),
-        (SubdocExists, "n", "", Success, ""),
-        (SubdocExists, "n.x", "", PathMismatch, ""),
-        (SubdocGetCount, "l", "", Success, "1"),
-        (SubdocGetCount, "n", "", PathMismatch, ""),
-        (SubdocDictAdd, "n", "2", PathExists, ""),
-        (SubdocDictAdd, "m", "2", Success, ""),
-        (SubdocDictUpsert, "m", "no json", not_json, ""),
-        (SubdocDictUpsert, "m", "3", Success, ""),
-        (SubdocDelete, "m", "", Success, ""),
-        (SubdocDelete, "m", "", PathNotFound, ""),
-        (SubdocReplace, "n", "5", Success, ""),
-        (SubdocArrayPushLast, "l", "3", Success, ""),
-        (SubdocArrayPushFirst, "l", "1", Success, ""),
-        (SubdocArrayPushFirst, "n", "1", PathMismatch, ""),
-        (SubdocArrayInsert, "l[1]", "9", Success, ""),
-        (SubdocArrayInsert, "l[9]", "9", PathNotFound, ""),
-        (SubdocArrayAddUnique, "l", "9", PathExists, ""),
-        (SubdocArrayAddUnique, "l", "10", Success, ""),
-        (SubdocCounter, "n", "-1", Success, "4"),
-        (SubdocCounter, "n", "0", Status::SubdocDeltaInvalid, ""),
-        (SubdocCounter, "s", "1", PathMismatch, ""),
-    ] {
-        let single = SinglePath::mutation(path.as_bytes(), value.as_bytes());
-        let request = client.on(opcode, "k").extras(single.extras());
-        let answer = client.call(request.value(single.body())).await;
-        let found = (answer.status(), answer.value());
-        let expected = (status, answered.as_bytes());
-        assert_eq!(found, expected, "{opcode} {path} {value}");
+async fn single_paths_have_the_effect_or_the_status_of_their_path() {
+    let (_cluster, mut client) = with_document("{}").await;
+    let deep = format!("{}{}", "[".repeat(33), "]".repeat(33));
+    let deep = format!("{{}} | DICT_ADD | a | {deep} | SUBDOC_VALUE_ETOODEEP");
+    let rows = include_str!("subdocument.txt").lines().chain([&*deep]);
+    for row in rows.filter(|row| !row.is_empty() && !row.starts_with('#')) {
+        let cells: Vec<&str> = row.split(" |").map(str::trim).collect();
+        let [document, command, path, value, expected] = cells[..] else {
+            panic!("{row}");
+        };
+        client.set("k", document).await;
+        let flags = match command.ends_with('+') {
+            true => PathFlags::CREATE_PARENTS,
+            false => NONE,
+        };
+        let name = format!("SUBDOC_{}", command.trim_end_matches('+'));
+        let single = SinglePath {
+            flags,
+            ..SinglePath::mutation(path.as_bytes(), value.as_bytes())
+        };
+        let request = client.on(parse_opcode(&name).unwrap(), "k");
+        let request = request.extras(single.extras()).value(single.body());
+        let answer = client.call(request).await;
+        let now = client.get("k").await;
+        if expected.starts_with(['{', '[']) {
+            assert_eq!(answer.status(), Success, "{row}");
+            assert_eq!(now.value(), expected.as_bytes(), "{row}");
+        } else if let Some(text) = expected.strip_prefix('=') {
+            assert_eq!(answer.value(), text.trim().as_bytes(), "{row}");
+        } else {
+            assert_eq!(answer.status().name(), Some(expected), "{row}");
+            assert_eq!(now.value(), document.as_bytes(), "{row}");
+        }
     }
-    let expected = json!({"n": 4, "l": [1, 9, 2, 3, 10], "s": "x"});
-    assert_eq!(body(&mut client, "k").await, expected);
     let malformed = client.on(SubdocGet, "k").extras([0, 9, 0]).value("short");
     let status = client.call(malformed).await.status();
     assert_eq!(status, Status::InvalidArguments);

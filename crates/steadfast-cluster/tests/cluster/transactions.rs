@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::subdocument::{lookup, mutate};
 use crate::support::http::{Call, HttpReply};
+use crate::support::statements::{self, ALL, query as ask};
 use crate::support::{BUCKET, Client, VBUCKETS, cluster};
 use serde_json::{Value, json};
 use steadfast_cluster::{Service, TestCluster};
@@ -11,11 +12,6 @@ use steadfast_wire::subdoc::{DocFlags, PathFlags};
 use steadfast_wire::{Opcode, Status, vbucket};
 
 const RECORD: &str = "_txn:atr-0-#14";
-
-async fn ask(cluster: &TestCluster, body: Value) -> HttpReply {
-    let call = Call::new("POST", "/query/service").json(&body);
-    call.send(cluster, Service::Query).await
-}
 
 /// Runs a statement outside of transactions.
 async fn outside(cluster: &TestCluster, statement: &str) -> Value {
@@ -67,9 +63,6 @@ async fn with_documents() -> TestCluster {
     cluster
 }
 
-/// The keys and values of all documents but the records of transactions.
-const ALL: &str = "SELECT META().id, n FROM b WHERE META().id LIKE 'k%' ORDER BY META().id";
-
 /// What the attribute of transactions says in a document, also in a deleted one.
 async fn attribute(cluster: &TestCluster, key: &str, path: &str) -> (Status, String) {
     let specs = [(Opcode::SubdocGet, path, PathFlags::XATTR)];
@@ -89,145 +82,27 @@ async fn assert_clean(cluster: &TestCluster, keys: &[&str]) {
 }
 
 #[tokio::test]
-async fn changes_are_visible_inside_and_applied_by_a_commit() {
+async fn statements_in_transactions_are_applied_or_undone_and_leave_nothing() {
+    for section in statements::sections(include_str!("statements/transactions.sql")) {
+        let cluster = with_documents().await;
+        statements::run(&cluster, section).await;
+        assert_clean(&cluster, &["k1", "k2", "k3", "k4", "k5"]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_change_is_staged_in_an_attribute_of_its_document() {
     let cluster = with_documents().await;
     let transaction = Transaction::plain(&cluster).await;
-    let updated = transaction.ask("UPDATE b SET n = 10 WHERE META().id = 'k1' RETURNING RAW n");
-    let updated = updated.await;
-    assert_eq!(updated.results(), json!([10]));
-    assert_eq!(updated.json()["metrics"]["mutationCount"], 1);
     transaction
         .run("INSERT INTO b VALUES ('k3', {'n': 3})")
         .await;
-    transaction.run("DELETE FROM b USE KEYS 'k2'").await;
-    transaction
-        .run("UPSERT INTO b VALUES ('k4', {'n': 4})")
-        .await;
-    transaction
-        .run("UPDATE b SET n = 5 WHERE META().id = 'k4'")
-        .await;
-    let before = json!([{"id": "k1", "n": 1}, {"id": "k2", "n": 2}]);
-    let after = json!([{"id": "k1", "n": 10}, {"id": "k3", "n": 3}, {"id": "k4", "n": 5}]);
-    assert_eq!(transaction.run(ALL).await, after);
-    assert_eq!(outside(&cluster, ALL).await, before);
     let mut client = Client::for_key(&cluster, "k3").await;
     assert_eq!(client.get("k3").await.status(), Status::KeyNotFound);
-    assert_eq!(
-        attribute(&cluster, "k3", "txn.op.type").await.1,
-        "\"insert\""
-    );
+    let (_, kind) = attribute(&cluster, "k3", "txn.op.type").await;
+    assert_eq!(kind, "\"insert\"");
     transaction.run("COMMIT").await;
-    assert_eq!(outside(&cluster, ALL).await, after);
     assert_eq!(client.get("k3").await.value(), br#"{"n":3}"#);
-    assert_clean(&cluster, &["k1", "k2", "k3", "k4"]).await;
-    assert_eq!(
-        transaction.ask("SELECT 1").await.code(),
-        17_004,
-        "it has ended"
-    );
-}
-
-#[tokio::test]
-async fn a_rollback_drops_every_change() {
-    let cluster = with_documents().await;
-    let before = outside(&cluster, ALL).await;
-    let transaction = Transaction::plain(&cluster).await;
-    for statement in [
-        "INSERT INTO b VALUES ('k3', {'n': 3})",
-        "UPDATE b SET n = n + 1",
-        "DELETE FROM b USE KEYS 'k1'",
-        "INSERT INTO b VALUES ('k1', {'n': 7})",
-        "INSERT INTO b VALUES ('k5', {'n': 5})",
-        "DELETE FROM b USE KEYS 'k5'",
-    ] {
-        transaction.run(statement).await;
-    }
-    let inside = json!([{"id": "k1", "n": 7}, {"id": "k2", "n": 3}, {"id": "k3", "n": 4}]);
-    assert_eq!(transaction.run(ALL).await, inside);
-    transaction.run("ROLLBACK").await;
-    assert_eq!(outside(&cluster, ALL).await, before);
-    assert_clean(&cluster, &["k1", "k2", "k3", "k5"]).await;
-    assert_eq!(transaction.ask("ROLLBACK").await.code(), 17_004);
-}
-
-#[tokio::test]
-async fn a_transaction_returns_to_its_savepoints() {
-    let cluster = with_documents().await;
-    let transaction = Transaction::plain(&cluster).await;
-    transaction
-        .run("UPDATE b SET n = 10 WHERE META().id = 'k1'")
-        .await;
-    transaction
-        .run("INSERT INTO b VALUES ('k3', {'n': 3})")
-        .await;
-    transaction.run("SAVEPOINT s").await;
-    let saved = transaction.run(ALL).await;
-    transaction
-        .run("UPDATE b SET n = 20 WHERE META().id LIKE 'k%'")
-        .await;
-    transaction.run("DELETE FROM b USE KEYS 'k3'").await;
-    transaction
-        .run("INSERT INTO b VALUES ('k4', {'n': 4})")
-        .await;
-    transaction.run("ROLLBACK TO SAVEPOINT s").await;
-    assert_eq!(transaction.run(ALL).await, saved);
-    assert_eq!(
-        transaction.ask("ROLLBACK TO SAVEPOINT t").await.code(),
-        17_009
-    );
-    transaction
-        .run("UPDATE b SET n = 30 WHERE META().id = 'k2'")
-        .await;
-    transaction.run("COMMIT WORK").await;
-    let after = json!([{"id": "k1", "n": 10}, {"id": "k2", "n": 30}, {"id": "k3", "n": 3}]);
-    assert_eq!(outside(&cluster, ALL).await, after);
-    assert_clean(&cluster, &["k1", "k2", "k3", "k4"]).await;
-}
-
-#[tokio::test]
-async fn a_statement_that_fails_is_undone_and_the_transaction_goes_on() {
-    let cluster = with_documents().await;
-    let transaction = Transaction::plain(&cluster).await;
-    let failed = transaction.ask("INSERT INTO b VALUES ('k3', {'n': 3}), ('k1', {'n': 0})");
-    let failed = failed.await;
-    assert_eq!((failed.status, failed.code()), (200, 17_012));
-    assert_eq!(transaction.run(ALL).await, outside(&cluster, ALL).await);
-    transaction
-        .run("INSERT INTO b VALUES ('k3', {'n': 33})")
-        .await;
-    let again = transaction
-        .ask("INSERT INTO b VALUES ('k3', {'n': 34})")
-        .await;
-    assert_eq!(again.code(), 17_012);
-    transaction.run("COMMIT").await;
-    let n = outside(&cluster, "SELECT RAW n FROM b USE KEYS 'k3'").await;
-    assert_eq!(n, json!([33]));
-}
-
-#[tokio::test]
-async fn of_two_transactions_that_change_a_document_the_second_retries() {
-    let cluster = with_documents().await;
-    let first = Transaction::plain(&cluster).await;
-    let second = Transaction::plain(&cluster).await;
-    for statement in [
-        "UPDATE b SET n = 10 WHERE META().id = 'k1'",
-        "INSERT INTO b VALUES ('k3', {'n': 1})",
-    ] {
-        first.run(statement).await;
-        let refused = second.ask(statement).await;
-        assert_eq!(refused.code(), 17_020, "{statement}");
-        let cause = refused.json()["errors"][0]["cause"].clone();
-        assert_eq!(
-            cause,
-            json!({"raise": "failed", "retry": true, "rollback": true})
-        );
-    }
-    first.run("ROLLBACK").await;
-    second.run("INSERT INTO b VALUES ('k3', {'n': 2})").await;
-    second.run("COMMIT").await;
-    let n = outside(&cluster, "SELECT RAW n FROM b USE KEYS ['k1', 'k3']").await;
-    assert_eq!(n, json!([1, 2]));
-    assert_clean(&cluster, &["k1", "k3"]).await;
 }
 
 #[tokio::test]
@@ -426,52 +301,6 @@ async fn a_transaction_lives_on_one_node() {
     next.run("COMMIT").await;
     let n = outside(&cluster, "SELECT RAW n FROM b USE KEYS 'k1'").await;
     assert_eq!(n, json!([2]));
-}
-
-#[tokio::test]
-async fn a_single_statement_can_be_a_transaction() {
-    let cluster = with_documents().await;
-    let implicit = |statement: &str| json!({"statement": statement, "tximplicit": true});
-    let failed = ask(
-        &cluster,
-        implicit("INSERT INTO b VALUES ('k3', {}), ('k1', {})"),
-    )
-    .await;
-    assert_eq!(failed.code(), 17_012);
-    assert_clean(&cluster, &["k1", "k3"]).await;
-    let updated = ask(&cluster, implicit("UPDATE b SET n = n + 1 RETURNING RAW n")).await;
-    assert_eq!(updated.results(), json!([2, 3]));
-    assert_eq!(updated.json()["metrics"]["mutationCount"], 2);
-    let after = json!([{"id": "k1", "n": 2}, {"id": "k2", "n": 3}]);
-    assert_eq!(outside(&cluster, ALL).await, after);
-    assert_clean(&cluster, &["k1", "k2"]).await;
-    assert_eq!(ask(&cluster, implicit("COMMIT")).await.code(), 17_002);
-}
-
-#[tokio::test]
-async fn statements_that_cannot_be_in_a_transaction_are_refused() {
-    let cluster = with_documents().await;
-    let transaction = Transaction::plain(&cluster).await;
-    for (statement, code) in [
-        ("CREATE PRIMARY INDEX ON b", 17_002),
-        ("BEGIN WORK", 17_006),
-        ("EXECUTE __other", 4040),
-        ("SELEC 1", 3000),
-    ] {
-        assert_eq!(transaction.ask(statement).await.code(), code, "{statement}");
-    }
-    transaction
-        .run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        .await;
-    assert_eq!(
-        ask(&cluster, json!({"statement": "COMMIT"})).await.code(),
-        17_004
-    );
-    let unknown = json!({"statement": "SELECT 1", "txid": "none"});
-    assert_eq!(ask(&cluster, unknown).await.code(), 17_004);
-    let odd = json!({"statement": "BEGIN WORK", "txdata": {"id": {"atmpt": "a.b", "txn": "t"}}});
-    assert_eq!(ask(&cluster, odd).await.code(), 17_006);
-    transaction.run("COMMIT").await;
 }
 
 #[tokio::test]

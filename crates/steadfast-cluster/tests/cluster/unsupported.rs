@@ -2,7 +2,6 @@
 
 use crate::support::cluster;
 use crate::support::http::Call;
-use serde_json::json;
 use steadfast_cluster::Service;
 
 const MESSAGE: &str = "not supported by this cluster";
@@ -68,55 +67,5 @@ async fn kinds_of_buckets_that_the_cluster_lacks_are_not_supported() {
         assert_eq!(reply.status, 400);
         let message = reply.json()["errors"][parameter].to_string();
         assert!(message.contains(MESSAGE), "{message}");
-    }
-}
-
-#[tokio::test]
-async fn statements_that_the_cluster_lacks_say_what_to_do_instead() {
-    let cluster = cluster(1, 0).await;
-    let query = ("/query/service", Service::Query, 1020);
-    let analytics = ("/analytics/service", Service::Analytics, 25_000);
-    for ((path, service, code), statements) in [
-        (
-            query,
-            &[
-                "SELECT a FROM b JOIN c ON true",
-                "SELECT a FROM b, c",
-                "SELECT a FROM [1, 2] AS a",
-                "SELECT a FROM (SELECT 1) AS a",
-                "FROM b SELECT a",
-                "(SELECT 1) UNION (SELECT 2)",
-                "SELECT SOUNDEX(1)",
-                "SELECT [1, 2][0:1]",
-                "SELECT x[*] FROM b",
-                "SELECT 1 IS UNKNOWN",
-                "EXPLAIN SELECT 1",
-                "EXECUTE FUNCTION f()",
-                "SELECT * FROM system:vitals",
-                "MERGE INTO b",
-                "INSERT INTO b (KEY, VALUE, OPTIONS) VALUES ('k', 1, {'expiration': 5})",
-                "UPSERT INTO b VALUES ('k', 1, {'expiration': 5})",
-                "INSERT INTO b SELECT 1",
-            ][..],
-        ),
-        (
-            analytics,
-            &[
-                "CREATE DATAVERSE d",
-                "CREATE INDEX i ON ds (name:string)",
-                "CONNECT LINK Local",
-                "DISCONNECT LINK Local",
-                "SELECT d.* FROM Metadata.`Dataset` d",
-            ][..],
-        ),
-    ] {
-        for statement in statements {
-            let call = Call::new("POST", path).json(&json!({"statement": statement}));
-            let reply = call.send(&cluster, service).await;
-            assert_eq!(reply.code(), code, "{statement}");
-            let message = reply.json()["errors"][0]["msg"].to_string();
-            let advice = format!("{MESSAGE}: script");
-            assert!(message.contains(&advice), "{statement}: {message}");
-        }
     }
 }

@@ -395,6 +395,3 @@ pub(crate) fn collate(left: Option<&Value>, right: Option<&Value>) -> Ordering {
             _ => Ordering::Equal,
         })
 }
-
-#[cfg(test)]
-mod tests;

@@ -116,39 +116,6 @@ impl Expression {
         }
     }
 
-    /// The type of its value as far as its form tells.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Literal(Value::Null) => "null",
-            Self::Literal(Value::Bool(_)) | Self::Not(_) | Self::Is(..) | Self::Like(..) => {
-                "boolean"
-            }
-            Self::Literal(Value::Number(_)) | Self::Negative(_) => "number",
-            Self::Literal(Value::String(_)) => "string",
-            Self::Literal(Value::Array(_)) | Self::Array(_) => "array",
-            Self::Literal(Value::Object(_)) | Self::Object(_) => "object",
-            Self::Uuid => "string",
-            Self::Missing => "missing",
-            Self::Binary(operator, ..) => match operator {
-                Operator::Concatenate => "string",
-                Operator::Add
-                | Operator::Subtract
-                | Operator::Multiply
-                | Operator::Divide
-                | Operator::Remainder => "number",
-                _ => "boolean",
-            },
-            Self::Positional(_)
-            | Self::Named(_)
-            | Self::Name(_)
-            | Self::Field(..)
-            | Self::Element(..)
-            | Self::Meta
-            | Self::Aggregate(..)
-            | Self::Call(..) => "json",
-        }
-    }
-
     /// A path of fields as a service shows it, such as ``(`a`.`b`)``; nothing for others.
     pub(crate) fn shown_path(&self) -> Option<String> {
         match self {

@@ -234,14 +234,6 @@ impl Term {
         }
     }
 
-    /// The type of its value as far as its form tells.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Everything | Self::FieldsOf(_) => "json",
-            Self::Value(value, _) => value.kind(),
-        }
-    }
-
     /// Returns whether it contains an aggregate function.
     pub(crate) fn aggregates(&self) -> bool {
         match self {

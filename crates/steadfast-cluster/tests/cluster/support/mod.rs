@@ -10,6 +10,7 @@
 
 pub mod http;
 pub mod memory;
+pub mod statements;
 
 use std::time::Duration;
 

@@ -101,165 +101,30 @@ impl Parser<'_> {
 
 /// Words of SQL++ that this subset does not have.
 fn is_unsupported(word: &str) -> bool {
-    const UNSUPPORTED: &[&str] = &[
-        "ADVISE",
-        "ALTER",
-        "ANALYZE",
-        "ANY",
-        "ARRAY",
-        "CALL",
-        "CASE",
-        "CAST",
-        "COLLATE",
-        "CONNECT",
-        "COPY",
-        "CORRELATED",
-        "COVER",
-        "CREATE",
-        "CYCLE",
-        "DECLARE",
-        "DESCRIBE",
-        "DISCONNECT",
-        "DROP",
-        "EACH",
-        "ELSE",
-        "END",
-        "ESCAPE",
-        "EVERY",
-        "EXCEPT",
-        "EXCLUDE",
-        "EXISTS",
-        "EXPLAIN",
-        "FETCH",
-        "FILTER",
-        "FIRST",
-        "FLATTEN",
-        "FLATTEN_KEYS",
-        "FLUSH",
-        "FOLLOWING",
-        "FOR",
-        "FTS",
-        "FUNCTION",
-        "GRANT",
-        "GROUPS",
-        "IGNORE",
-        "ILIKE",
-        "INCLUDE",
-        "INFER",
-        "INLINE",
-        "INNER",
-        "INTERSECT",
-        "JOIN",
-        "LANGUAGE",
-        "LAST",
-        "LATERAL",
-        "LEFT",
-        "LET",
-        "LETTING",
-        "LOAD",
-        "MAPPING",
-        "MATCHED",
-        "MERGE",
-        "NEST",
-        "NEXTVAL",
-        "NL",
-        "NULLS",
-        "OBJECT",
-        "OPTIONS",
-        "OUTER",
-        "OVER",
-        "PRECEDING",
-        "PREVVAL",
-        "PROCEDURE",
-        "RANGE",
-        "RECURSIVE",
-        "RENAME",
-        "REPLACE",
-        "RESPECT",
-        "RETURN",
-        "REVOKE",
-        "RIGHT",
-        "ROW",
-        "ROWS",
-        "SATISFIES",
-        "SELECT",
-        "SELF",
-        "SEQUENCE",
-        "SET",
-        "SOME",
-        "STATISTICS",
-        "THEN",
-        "TRUNCATE",
-        "UNBOUNDED",
-        "UNION",
-        "UNIQUE",
-        "UNKNOWN",
-        "UNNEST",
-        "UPDATE",
-        "VIEW",
-        "WHEN",
-        "WHILE",
-        "WINDOW",
-        "WITH",
-        "WITHIN",
-        "XOR",
-    ];
-    UNSUPPORTED
-        .iter()
-        .any(|known| known.eq_ignore_ascii_case(word))
+    const UNSUPPORTED: &str = "\
+        ADVISE ALTER ANALYZE ANY ARRAY CALL CASE CAST COLLATE CONNECT COPY CORRELATED COVER \
+        CREATE CYCLE DECLARE DESCRIBE DISCONNECT DROP EACH ELSE END ESCAPE EVERY EXCEPT \
+        EXCLUDE EXISTS EXPLAIN FETCH FILTER FIRST FLATTEN FLATTEN_KEYS FLUSH FOLLOWING FOR \
+        FTS FUNCTION GRANT GROUPS IGNORE ILIKE INCLUDE INFER INLINE INNER INTERSECT JOIN \
+        LANGUAGE LAST LATERAL LEFT LET LETTING LOAD MAPPING MATCHED MERGE NEST NEXTVAL NL \
+        NULLS OBJECT OPTIONS OUTER OVER PRECEDING PREVVAL PROCEDURE RANGE RECURSIVE RENAME \
+        REPLACE RESPECT RETURN REVOKE RIGHT ROW ROWS SATISFIES SELECT SELF SEQUENCE SET SOME \
+        STATISTICS THEN TRUNCATE UNBOUNDED UNION UNIQUE UNKNOWN UNNEST UPDATE VIEW WHEN \
+        WHILE WINDOW WITH WITHIN XOR";
+    is_one_of(UNSUPPORTED, word)
 }
 
 /// Words that end a term instead of naming it.
 pub(crate) fn is_reserved(word: &str) -> bool {
-    const RESERVED: &[&str] = &[
-        "ALL",
-        "AND",
-        "AS",
-        "ASC",
-        "BETWEEN",
-        "BY",
-        "DELETE",
-        "DESC",
-        "DISTINCT",
-        "EXCEPT",
-        "FROM",
-        "GROUP",
-        "HAVING",
-        "IN",
-        "INNER",
-        "INSERT",
-        "INTERSECT",
-        "INTO",
-        "IS",
-        "JOIN",
-        "LEFT",
-        "LET",
-        "LETTING",
-        "LIKE",
-        "LIMIT",
-        "NEST",
-        "NOT",
-        "OFFSET",
-        "ON",
-        "OR",
-        "ORDER",
-        "RAW",
-        "RETURNING",
-        "RIGHT",
-        "SELECT",
-        "SET",
-        "UNION",
-        "UNNEST",
-        "UNSET",
-        "UPDATE",
-        "UPSERT",
-        "USE",
-        "USING",
-        "VALUES",
-        "WHERE",
-        "WITH",
-    ];
-    RESERVED
-        .iter()
-        .any(|known| known.eq_ignore_ascii_case(word))
+    const RESERVED: &str = "\
+        ALL AND AS ASC BETWEEN BY DELETE DESC DISTINCT EXCEPT FROM GROUP HAVING IN INNER \
+        INSERT INTERSECT INTO IS JOIN LEFT LET LETTING LIKE LIMIT NEST NOT OFFSET ON OR \
+        ORDER RAW RETURNING RIGHT SELECT SET UNION UNNEST UNSET UPDATE UPSERT USE USING \
+        VALUES WHERE WITH";
+    is_one_of(RESERVED, word)
+}
+
+fn is_one_of(words: &str, word: &str) -> bool {
+    let mut words = words.split(' ');
+    words.any(|known| known.eq_ignore_ascii_case(word))
 }
