@@ -183,7 +183,10 @@ impl BucketCore {
             return false;
         };
         let connected = |node: &Arc<Node>| {
-            let connection = node.connection(condition.vbucket);
+            let connection = match condition.durable {
+                true => node.durable_connection(condition.vbucket),
+                false => node.connection(condition.vbucket),
+            };
             // A connection that is closing stays in its place for a moment.
             connection.is_some_and(|connection| connection.is_open())
         };
@@ -211,11 +214,9 @@ impl BucketCore {
         }
     }
 
-    /// Wakes the requests that wait for a connection to this node.
-    pub(crate) fn handle_connected(&self, node: &Arc<Node>) {
-        self.waiting.wake(|condition| {
-            condition.blocked && condition.route.may_wake_early() && condition.node == Some(node.id)
-        });
+    /// Wakes the requests that waited for a connection that is up now.
+    pub(crate) fn handle_connected(&self) {
+        self.waiting.wake(|condition| self.is_met(condition));
         self.core.changed();
     }
 

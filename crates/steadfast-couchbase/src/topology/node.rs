@@ -106,33 +106,29 @@ impl Node {
     /// connection as long as that is up.
     #[inline]
     pub(crate) fn connection(&self, vbucket: u16) -> Option<Arc<Connection>> {
-        let preferred = usize::from(vbucket) % self.connections.len();
-        self.connections[preferred].load_full().or_else(|| {
-            self.connections
-                .iter()
-                .find_map(|connection| connection.load_full())
-        })
+        any_up(&self.connections, vbucket)
     }
 
-    /// A connection for a durable write, if there is one. Durable writes wait for other
-    /// nodes, and a server works on a few commands of a connection at a time and reads no more
-    /// meanwhile. So they have connections of their own. The first ones, until those are up, go
-    /// over the connections of the other operations.
-    pub(crate) fn durable_connection(
-        self: &Arc<Self>,
-        bucket: &Arc<BucketCore>,
-        vbucket: u16,
-    ) -> Option<Arc<Connection>> {
-        if !self.keeps_durable.swap(true, Ordering::Relaxed) {
+    /// A connection for durable writes, if there is one. Durable writes wait for other nodes,
+    /// and a server works on a few commands of a connection at a time and reads no more
+    /// meanwhile. So they have connections of their own.
+    pub(crate) fn durable_connection(&self, vbucket: u16) -> Option<Arc<Connection>> {
+        any_up(&self.durable, vbucket)
+    }
+
+    /// Starts to keep the connections for durable writes. Returns whether this is the first
+    /// durable write: that one goes over the connections of the other operations, so that it
+    /// does not wait for the dial.
+    pub(crate) fn begin_durable(self: &Arc<Self>, bucket: &Arc<BucketCore>) -> bool {
+        let is_first = !self.keeps_durable.swap(true, Ordering::Relaxed);
+        if is_first {
             for index in 0..self.durable.len() {
                 let place = Place::of(Carries::DurableWrites, index);
                 let keeper = keep(bucket.clone(), self.clone(), place, None);
                 bucket.core.tasks.spawn(keeper);
             }
         }
-        let preferred = usize::from(vbucket) % self.durable.len();
-        let durable = self.durable[preferred].load_full();
-        durable.or_else(|| self.connection(vbucket))
+        is_first
     }
 
     /// Its connection at this place.
@@ -164,6 +160,14 @@ impl Node {
     pub(crate) fn retire(&self) {
         self.retired.cancel();
     }
+}
+
+/// Returns the connection that the vbucket prefers, or another one that is up.
+#[inline]
+fn any_up(connections: &[ArcSwapOption<Connection>], vbucket: u16) -> Option<Arc<Connection>> {
+    let preferred = usize::from(vbucket) % connections.len();
+    let preferred = connections[preferred].load_full();
+    preferred.or_else(|| connections.iter().find_map(ArcSwapOption::load_full))
 }
 
 /// The operations of a connection.
@@ -261,7 +265,7 @@ async fn connect_and_run(
     if let Some(config) = config {
         bucket.apply_config(config, None);
     }
-    bucket.handle_connected(node);
+    bucket.handle_connected();
     let opened_at = Instant::now();
     // A task of its own: when the node is retired and this future is dropped,
     // operations in flight still get their responses.

@@ -35,6 +35,8 @@ pub(crate) struct WaitCondition {
     /// Set when there was no connection, so that a new connection or a terminal
     /// state wakes the request.
     pub(crate) blocked: bool,
+    /// Whether it needs a connection for durable writes.
+    pub(crate) durable: bool,
 }
 
 /// The waiting requests of a bucket.
@@ -184,6 +186,7 @@ mod tests {
             node: Some(1),
             route: VbucketRoute::default(),
             blocked: false,
+            durable: false,
         })
     }
 

@@ -48,9 +48,6 @@ const PATIENCE: Duration = Duration::from_secs(12);
 /// The pause before it is repeated.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// More durable writes than a node works on, of one connection.
-const FULL: usize = steadfast_cluster::MAX_CONCURRENT_COMMANDS + 1;
-
 const ACKNOWLEDGED: &str = "it was acknowledged, and is missing";
 
 /// The buckets and collections beside the workload.
@@ -114,8 +111,7 @@ impl Beside {
                 self.create_collection(cluster)?;
                 Ok(self.half_statements(&keys("row")).await)
             }
-            FaultKind::HeldCommands => self.hold_commands(injector, node, 1).await,
-            FaultKind::FullConnection => self.hold_commands(injector, node, FULL).await,
+            FaultKind::HeldCommands => self.hold_commands(injector, node).await,
             _ => self.lagging_fail_over(injector, fault, node, keys).await,
         }
     }

@@ -47,7 +47,6 @@ fn must_cause(kind: FaultKind) -> &'static [Evidence] {
         | FaultKind::HalfStatements
         | FaultKind::LaggingFailOver
         | FaultKind::HeldCommands
-        | FaultKind::FullConnection
         | FaultKind::RotatedCertificate => &[Hits],
         FaultKind::DroppedCollection => &[Hits, Reason("KV_COLLECTION_OUTDATED")],
         FaultKind::LateAnswers | FaultKind::UnmatchedAnswers => &[Hits, AmbiguousTimeouts],

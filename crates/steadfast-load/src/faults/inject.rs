@@ -170,8 +170,7 @@ impl FaultInjector {
             | FaultKind::DroppedCollection
             | FaultKind::HalfStatements
             | FaultKind::LaggingFailOver
-            | FaultKind::HeldCommands
-            | FaultKind::FullConnection => {
+            | FaultKind::HeldCommands => {
                 if let Some(beside) = &self.beside {
                     let hits = beside.inject(self, fault, node).await?;
                     self.log.lock().hit(fault.kind, hits);

@@ -43,10 +43,9 @@ pub(crate) enum FaultKind {
     HalfStatements,
     /// A node is failed over while the replicas of a bucket lag behind.
     LaggingFailOver,
-    /// A node holds a durable write and a read, as if a replica were late and a vbucket pending.
+    /// A node holds a read, as if its vbucket were pending, and durable writes, as if a replica were
+    /// late: more than it works on, of one connection.
     HeldCommands,
-    /// A node holds more durable writes than it works on, of one connection.
-    FullConnection,
     RebalanceIn,
     RebalanceOut,
     /// A node is failed over, recovers empty and gets its share back.
@@ -61,7 +60,7 @@ pub(crate) enum FaultKind {
 }
 
 impl FaultKind {
-    pub(crate) const ALL: [Self; 26] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::TemporaryFailures,
         Self::LockedDocuments,
         Self::CutBeforeReading,
@@ -81,7 +80,6 @@ impl FaultKind {
         Self::HalfStatements,
         Self::LaggingFailOver,
         Self::HeldCommands,
-        Self::FullConnection,
         Self::RebalanceIn,
         Self::RebalanceOut,
         Self::FailOver,
@@ -89,12 +87,6 @@ impl FaultKind {
         Self::RotatedPassword,
         Self::RotatedCertificate,
     ];
-
-    /// Returns whether a schedule has it without being asked. The client does not hold against the
-    /// others yet.
-    pub(super) const fn is_usual(self) -> bool {
-        !matches!(self, Self::FullConnection)
-    }
 
     /// Returns whether it consists of rules, which can hold while nodes come and go.
     pub(super) const fn is_rule(self) -> bool {
@@ -106,7 +98,6 @@ impl FaultKind {
                 | Self::HalfStatements
                 | Self::LaggingFailOver
                 | Self::HeldCommands
-                | Self::FullConnection
                 | Self::RebalanceIn
                 | Self::RebalanceOut
                 | Self::FailOver
@@ -121,14 +112,14 @@ impl FaultKind {
     pub(super) fn outlasts(self, timeout: Duration) -> Option<Duration> {
         match self {
             Self::LateAnswers | Self::SilentNode | Self::MutedNode => Some(timeout + MARGIN),
-            Self::HeldCommands | Self::FullConnection => Some(timeout * 3 / 2 + MARGIN),
+            Self::HeldCommands => Some(timeout * 3 / 2 + MARGIN),
             _ => None,
         }
     }
 
     /// Returns whether it measures how long operations take, which other faults would change.
     pub(super) const fn measures(self) -> bool {
-        matches!(self, Self::HeldCommands | Self::FullConnection)
+        matches!(self, Self::HeldCommands)
     }
 
     /// Returns whether it concerns buckets and collections beside the workload.
@@ -140,7 +131,6 @@ impl FaultKind {
                 | Self::HalfStatements
                 | Self::LaggingFailOver
                 | Self::HeldCommands
-                | Self::FullConnection
         )
     }
 
@@ -212,8 +202,7 @@ impl fmt::Display for FaultKind {
             Self::DroppedCollection => "drop and create a collection",
             Self::HalfStatements => "fail statements half-way",
             Self::LaggingFailOver => "fail-over with lagging replicas",
-            Self::HeldCommands => "hold a durable write and a read",
-            Self::FullConnection => "hold more durable writes than a connection takes",
+            Self::HeldCommands => "hold durable writes and a read",
             Self::RebalanceIn => "rebalance-in",
             Self::RebalanceOut => "rebalance-out",
             Self::FailOver => "fail-over and recover",

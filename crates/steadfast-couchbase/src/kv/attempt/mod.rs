@@ -125,7 +125,8 @@ impl<'a> KvAttempts<'a> {
         self.node = Some(node.id);
         let connection = match self.request.durability {
             None => node.connection(self.vbucket),
-            Some(_) => node.durable_connection(bucket, self.vbucket),
+            Some(_) if node.begin_durable(bucket) => node.connection(self.vbucket),
+            Some(_) => node.durable_connection(self.vbucket),
         };
         let Some(connection) = connection else {
             return Err(self.no_connection(Some(node), "no connection to the node"));
@@ -265,6 +266,7 @@ impl<'a> KvAttempts<'a> {
                 node: self.node,
                 route: self.route.clone(),
                 blocked: self.blocked,
+                durable: self.request.durability.is_some(),
             }),
         };
         bucket.waiting.wait(condition, |condition| {

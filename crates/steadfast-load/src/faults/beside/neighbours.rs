@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all, join3};
 use steadfast_cluster::fault::{Fault, FaultGuard};
-use steadfast_cluster::{ClusterError, NodeId, Service, TestCluster};
+use steadfast_cluster::{ClusterError, MAX_CONCURRENT_COMMANDS, NodeId, Service, TestCluster};
 use tokio::time::Instant;
 
 use super::{Beside, COLLECTION};
@@ -21,6 +21,8 @@ use crate::faults::inject::FaultInjector;
 
 /// The number of documents that are read meanwhile, each again and again.
 const NEIGHBOURS: usize = 8;
+/// The durable writes that are held: more than a server works on, of one connection.
+const WRITES: usize = MAX_CONCURRENT_COMMANDS + 1;
 /// How many reads of each show what is normal.
 const NORMAL_READS: usize = 12;
 /// The pause of a neighbour after a read.
@@ -40,11 +42,10 @@ impl Beside {
         &self,
         injector: &FaultInjector,
         node: NodeId,
-        writes: usize,
     ) -> Result<u64, ClusterError> {
         let cluster = &injector.cluster;
         self.create_collection(cluster)?;
-        let keys = self.keys_on(cluster, node, NEIGHBOURS + 1 + writes)?;
+        let keys = self.keys_on(cluster, node, NEIGHBOURS + 1 + WRITES)?;
         let (neighbours, held) = keys.split_at(NEIGHBOURS.min(keys.len()));
         self.write_all(COLLECTION, neighbours).await;
         // Durable writes have connections of their own. The fault before may have silenced one
