@@ -131,13 +131,12 @@ def write(clients) -> None:
         lines.append(f"| {client['title']} | " + " | ".join(map(str, counts)) + " |")
     lines += [
         "",
-        "| client | a POST was sent again after | a POST with a key was sent again after | came back before `Retry-After` of a | storm |",
-        "|---|---|---|---|---|",
+        "| client | a POST was sent again after | came back before `Retry-After` of a | storm |",
+        "|---|---|---|---|",
     ]
     for name, client in clients.items():
         cells = [
             repeated(reports[name], "POST", "unsafe"),
-            repeated(reports[name], "POST+key", None),
             repeated(reports[name], None, "rude"),
             "; ".join(sorted({reason(case) for case in rated(reports[name], "storm")})) or "–",
         ]
@@ -162,19 +161,9 @@ def repeated(report, kind, rating) -> str:
     """The faults after which a request arrived again."""
     if kind and kind not in report["kinds"]:
         return "not sent"
-    cases = [case for case in report["cases"] if case["kind"] == kind or not kind]
-    cases = [
-        case
-        for case in cases
-        if (case["rating"] == rating if rating else case["may_apply_twice"] is False and repeats(case))
-    ]
+    cases = [case for case in rated(report, rating) if case["kind"] == kind or not kind]
     faults = dict.fromkeys(short(case) for case in cases)
     return ", ".join(faults) or "–"
-
-
-def repeats(case) -> bool:
-    per_command = [arrival["command"] for arrival in case["arrivals"]]
-    return len(per_command) > len(set(per_command))
 
 
 def short(case) -> str:

@@ -1,4 +1,4 @@
-//! Runs the client: a command in a process group of its own, with a limit.
+//! Runs the client: a command in its own process group, with a limit.
 //!
 //! Whatever the command does, nothing of it is left: the group is killed before its leader is
 //! reaped, so that its number cannot belong to another group. A process that has left the group

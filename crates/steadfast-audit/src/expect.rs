@@ -33,7 +33,7 @@ pub enum SafetyDemand {
 pub enum DemandResult {
     /// It does.
     Met,
-    /// So many cases break it.
+    /// The number of cases that break it.
     Broken(usize),
     /// Nothing breaks it, but what it is about was not seen.
     Unknown(String),

@@ -16,7 +16,7 @@ async fn audit(command: &[&str], only: &[&str]) -> Result<SdkAuditReport, AuditE
 }
 
 /// Returns the driver of our client. Cargo builds the examples of a crate with its tests, in the
-/// folder beside them.
+/// folder next to them.
 fn our_driver() -> String {
     let tests = std::env::current_exe().unwrap();
     let target = tests.ancestors().nth(2).unwrap();

@@ -101,7 +101,7 @@ impl fmt::Display for AlreadyReported {
 
 impl std::error::Error for AlreadyReported {}
 
-/// An error with an exit status of its own.
+/// An error with its own exit status.
 #[derive(Debug)]
 struct StatusError {
     status: u8,
@@ -208,7 +208,7 @@ pub(crate) fn print(status: u8, text: &str, json: bool) {
     stderr_line(json!({"error": name, "message": text, "ambiguous": ambiguous}));
 }
 
-/// Returns the exit status of an error: its own, or that of a crate's error about what the
+/// Returns the exit status of an error: its own, or the one of a crate's error about what the
 /// command line said.
 fn status_of(error: &anyhow::Error) -> u8 {
     let own = |cause: &(dyn std::error::Error + 'static)| {

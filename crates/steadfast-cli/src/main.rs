@@ -1,7 +1,7 @@
 //! The `steadfast` command.
 //!
 //! Each subcommand is a file or folder under `command`: its flags, and `run`. The logic is
-//! in the library crates; the files beside this one are what the subcommands share.
+//! in the library crates; the files next to this one are what the subcommands share.
 
 mod address;
 mod arguments;

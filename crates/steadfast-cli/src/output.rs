@@ -52,7 +52,7 @@ fn note(written: io::Result<()>) {
     }
 }
 
-/// Writes a line for people to standard error, beside the data on standard output.
+/// Writes a line for people to standard error, apart from the data on standard output.
 pub(crate) fn stderr_line(text: impl Display) {
     let mut out = anstream::stderr().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());

@@ -9,7 +9,7 @@ use crate::signals::INTERRUPTED;
 
 /// Asks for a password on the terminal.
 ///
-/// A thread of its own waits for the input, so that signals are seen meanwhile. Dropping the
+/// A separate thread waits for the input, so that signals are seen meanwhile. Dropping the
 /// future restores the terminal; the thread ends with the process.
 pub(crate) async fn password(user: &str) -> anyhow::Result<String> {
     let _terminal = TerminalSettings::save();

@@ -144,7 +144,7 @@ pub(crate) struct Bucket {
     quota_bytes: AtomicU64,
     flush_enabled: AtomicBool,
     details: RwLock<Map<String, Value>>,
-    /// Read on every write, so they are kept beside the details.
+    /// Read on every write, so they are kept apart from the details.
     max_ttl: AtomicU32,
     min_durability: AtomicU8,
     used_bytes: AtomicI64,
@@ -225,7 +225,7 @@ impl Bucket {
         *self.details.write() = details;
     }
 
-    /// The longest life of documents of a collection, in seconds; zero is no limit.
+    /// The longest life of documents of a collection, in seconds; zero means no limit.
     pub(crate) fn max_ttl(&self, collection: u32) -> u32 {
         let own = match collection {
             0 => 0,

@@ -33,7 +33,7 @@
 //! - [`script`]: canned responses of the HTTP services;
 //! - [`users`]: users, their rights and tokens.
 //!
-//! The `steadfast cluster` command runs the same cluster as a process of its own, with a control
+//! The `steadfast cluster` command runs the same cluster as a separate process, with a control
 //! endpoint for tests in any language.
 #![forbid(unsafe_code)]
 #![cfg_attr(

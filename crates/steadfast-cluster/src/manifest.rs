@@ -40,7 +40,7 @@ struct CollectionEntry {
 /// Settings of a collection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CollectionSettings {
-    /// The longest life of a document, in seconds. Zero is that of the bucket, and -1 is no limit.
+    /// The longest life of a document, in seconds. Zero means the bucket's, -1 no limit.
     pub max_ttl: i32,
     /// Whether the bucket keeps old versions, if the collection says so itself. Only shown.
     pub history: Option<bool>,

@@ -204,8 +204,8 @@ async fn thousands_of_connections_leave_nothing_behind() {
     eventually("all connections are gone", || open_files() <= before + 2).await;
 }
 
-/// Returns how many files this process has open, where that can be seen. Other tests run beside this
-/// one, so that it is only ever compared after waiting.
+/// Returns how many files this process has open, where that can be seen. Other tests run at the
+/// same time, so it is only compared after waiting.
 fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }

@@ -1,6 +1,6 @@
 //! HTTP clients without credentials: they cost little, and others can still connect.
 //!
-//! A process of its own, because it holds a thousand descriptors.
+//! A separate process, because it holds a thousand descriptors.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

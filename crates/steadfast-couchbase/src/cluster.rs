@@ -60,7 +60,7 @@ impl Handle {
             return None;
         }
         let text = credentials.authorization()?;
-        // Credentials that are no valid header were rejected when they were set.
+        // Credentials that are not a valid header were rejected when they were set.
         let mut header = HeaderValue::from_str(&text).ok()?;
         header.set_sensitive(true);
         Some(header)

@@ -169,7 +169,7 @@ fn run<A: Attempts + Send>(
     }
 }
 
-/// Makes an attempt, in a span of its own if the request has one. Cancel-safe like
+/// Makes an attempt, in its own span if the request has one. Cancel-safe like
 /// [`Attempts::attempt`].
 async fn attempt<A: Attempts + Send>(
     number: u32,

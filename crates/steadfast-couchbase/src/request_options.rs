@@ -29,7 +29,7 @@ impl RequestOptions {
         outer.map_or(timeout, |outer| timeout.min(outer))
     }
 
-    /// Returns the strategy, if it is not just that of the client.
+    /// Returns the strategy, if it is not just the client's.
     pub(crate) fn strategy(
         &self,
         client: &Arc<dyn RetryStrategy>,

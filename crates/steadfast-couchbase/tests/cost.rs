@@ -1,7 +1,7 @@
 //! Memory cost of an operation: none for unused retry handling, and little while it
 //! waits for its next attempt.
 //!
-//! Allocations are counted per thread, and the cluster runs on a thread of its own,
+//! Allocations are counted per thread, and the cluster runs on its own thread,
 //! so that only those of the client count.
 #![expect(
     unsafe_code,
@@ -102,7 +102,7 @@ fn repeated_failures_do_not_grow_an_operation() {
     let (early, late) = (parked_after(4, false), parked_after(20, false));
     println!("{early} bytes after four failures, {late} after twenty");
     assert!(late < WAITING_LONG, "{late} bytes");
-    // A record of its own would take two hundred.
+    // A separate record would take two hundred.
     assert!(late < early + 100, "{early} bytes, then {late}");
 }
 

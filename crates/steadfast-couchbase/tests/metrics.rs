@@ -1,7 +1,7 @@
 //! Metrics, with their labels, and the files that use them: the guide, the alert rules and the
 //! dashboard.
 //!
-//! A binary of its own with one test, because the recorder is global.
+//! A separate binary with one test, because the recorder is global.
 #![cfg(feature = "metrics")]
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 

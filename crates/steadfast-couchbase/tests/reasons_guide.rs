@@ -1,5 +1,6 @@
 //! The guide on reasons says of each what the code says.
 
+use steadfast::Reason;
 use steadfast_couchbase::explain::about;
 use steadfast_couchbase::reason;
 
@@ -7,19 +8,19 @@ const GUIDE: &str = include_str!("../../../docs/couchbase-reasons.md");
 
 #[test]
 fn the_guide_has_a_row_for_every_reason_with_its_flags_and_advice() {
-    let yes = |flag| if flag { "yes" } else { "no" };
+    let retried = |reason: &Reason| match (reason.always_retry(), reason.never_retry()) {
+        (true, _) => "always",
+        (_, true) => "never",
+        _ if reason.allows_non_idempotent_retry() => "any request",
+        _ => "if idempotent",
+    };
     let rows: Vec<String> = reason::ALL
         .iter()
         .chain(&reason::BEYOND_RFC)
         .map(|reason| {
             let about = about(reason).unwrap();
-            format!(
-                "| `{reason}` | {} | {} | {} | {} |",
-                about.meaning,
-                yes(reason.allows_non_idempotent_retry()),
-                yes(reason.always_retry()),
-                about.advice,
-            )
+            let (meaning, advice) = (about.meaning, about.advice);
+            format!("| `{reason}` | {meaning} | {} | {advice} |", retried(reason))
         })
         .collect();
     let found: Vec<&str> = GUIDE

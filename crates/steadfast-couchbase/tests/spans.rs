@@ -1,7 +1,7 @@
 //! Spans of requests and attempts, by SDK RFC 0067 and OpenTelemetry's database
 //! conventions, and the report of slow requests.
 //!
-//! A binary of its own with one test, because the subscriber is global.
+//! A separate binary with one test, because the subscriber is global.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::collections::HashMap;

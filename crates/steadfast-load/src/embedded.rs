@@ -18,7 +18,7 @@ pub(crate) const VBUCKETS: u16 = 1024;
 /// for a slow reader.
 const JOURNAL: usize = 1 << 17;
 
-/// A cluster, on threads of its own or on those of the caller. Dropping it stops it.
+/// A cluster, on threads of its own or on the caller's. Dropping it stops it.
 pub struct Embedded {
     cluster: TestCluster,
     /// Where the cluster runs.

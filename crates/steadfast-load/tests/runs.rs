@@ -194,7 +194,7 @@ fn access(cluster: &TestCluster) -> Access {
     }
 }
 
-/// Runs against a cluster of its own, without injected faults.
+/// Runs against its own cluster, without injected faults.
 async fn run_given(cluster: &TestCluster, settings: &Settings) -> Value {
     let client = Steadfast::connect(access(cluster), None, settings.timeout).await;
     let target = Target::Given(cluster.connection_string());

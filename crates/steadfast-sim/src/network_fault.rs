@@ -33,7 +33,7 @@ pub enum NetworkFaultKind {
     Hold,
     /// Nothing arrives any more on the connections that exist. Nobody is told. New ones work.
     Lose,
-    /// The connections that exist are reset, each after so many more bytes.
+    /// The connections that exist are reset, each after this number of bytes more.
     Cut {
         /// The most bytes until then; each connection has its own number from zero to this.
         within_bytes: u64,
@@ -45,12 +45,12 @@ pub enum NetworkFaultKind {
         /// The most milliseconds.
         up_to_ms: u64,
     },
-    /// A connection carries so many bytes per second.
+    /// The bytes per second that a connection carries.
     Bandwidth {
         /// Bytes per second.
         bytes_per_s: u32,
     },
-    /// The receiver reads so many bytes per second, and the sender's buffer fills.
+    /// The receiver reads this number of bytes per second, and the sender's buffer fills.
     SlowReader {
         /// Bytes per second.
         bytes_per_s: u32,

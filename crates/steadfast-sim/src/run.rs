@@ -1,4 +1,4 @@
-//! Plays a plan on a thread of its own.
+//! Plays a plan on its own thread.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ fn play(plan: &RunPlan) -> anyhow::Result<RunOutcome> {
         .build()
         .context("cannot start the simulation's runtime")?;
     let outcome = runtime.block_on(simulate(plan));
-    // Dropping tasks is no part of the run.
+    // Dropping tasks is not part of the run.
     std::mem::forget(runtime);
     outcome
 }

@@ -20,7 +20,7 @@ pub struct Shrunk {
     pub tries: u32,
 }
 
-/// Shrinks a plan. `fails` plays a plan in a process of its own and returns whether it fails with
+/// Shrinks a plan. `fails` plays a plan in its own process and returns whether it fails with
 /// the same symptom; it is called at most `most` times, and not after `time`.
 pub fn shrink(
     plan: &RunPlan,

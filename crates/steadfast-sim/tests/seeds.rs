@@ -1,4 +1,4 @@
-//! A few fixed seeds, each in a process of its own.
+//! A few fixed seeds, each in its own process.
 //!
 //! This is the check of most bugs that `.ci/mutations` plants in the client and the cluster, so it
 //! is short: `steadfast simulate` plays more seeds, and longer ones.

@@ -109,7 +109,7 @@ impl Keyspace {
         self.collection.indexes()
     }
 
-    /// How many seconds a document lives at most; zero is no limit.
+    /// How many seconds a document lives at most; zero means no limit.
     pub(crate) fn max_ttl(&self) -> u32 {
         self.collection.max_ttl()
     }

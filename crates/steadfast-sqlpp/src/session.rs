@@ -80,7 +80,7 @@ pub trait DocumentStore: Send + Sync {
     fn names(&self) -> Option<(String, String)>;
     /// The query indexes of the bucket.
     fn indexes(&self) -> &Indexes;
-    /// How many seconds a document lives at most; zero is no limit.
+    /// How many seconds a document lives at most; zero means no limit.
     fn max_ttl(&self) -> u32;
     /// The keys of all documents; on demand also of inserts that a transaction has staged.
     ///

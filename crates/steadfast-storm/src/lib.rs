@@ -8,7 +8,7 @@
 //! Here a fleet of clients sends requests to a service that queues, slows down, rejects
 //! and stops responding. Time is virtual: a simulated minute takes well under a second.
 //! Each client runs the engine's own [`Orchestrator`] with the [strategy] under test,
-//! including budgets and jitter. So the decisions are those of production code.
+//! including budgets and jitter. So production code decides.
 //!
 //! ```
 //! use steadfast_storm::{Policy, scenarios};

@@ -10,7 +10,7 @@ use crate::run::RunStats;
 
 /// The share of a second's requests that must succeed for the second to count as good.
 const GOOD: f64 = 0.9;
-/// So many good seconds in a row are a recovery.
+/// The number of good seconds in a row that make a recovery.
 const GOOD_SECONDS: usize = 5;
 
 /// The result of one run: one policy with one seed.

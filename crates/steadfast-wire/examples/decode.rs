@@ -1,4 +1,4 @@
-//! Shows frames that are given in hexadecimal, such as those of a packet capture.
+//! Shows frames that are given in hexadecimal, such as from a packet capture.
 //!
 //!     cargo run -p steadfast-wire --example decode -- 80000003000000000000000300000007 \
 //!         0000000000000000666f6f

@@ -10,7 +10,7 @@ pub enum DecodeError {
     Length {
         /// The section.
         what: &'static str,
-        /// Its length.
+        /// The length of the section.
         len: usize,
         /// The lengths that there can be, in words.
         expected: Expected,
@@ -38,7 +38,7 @@ pub enum DecodeError {
     Value {
         /// The field.
         what: &'static str,
-        /// Its value.
+        /// The value of the field.
         value: u64,
     },
     /// Invalid text, or text of an unexpected form.

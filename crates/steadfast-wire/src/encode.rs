@@ -38,7 +38,7 @@ pub enum EncodeError {
     TooLong {
         /// The field.
         what: &'static str,
-        /// Its length.
+        /// The length of the part.
         len: usize,
         /// The greatest length that fits.
         max: usize,

@@ -13,7 +13,7 @@ use crate::{DecodeError, Encode, EncodeError, ReadEntry};
 /// A document that Observe asks about; the value of the request is a row of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObserveKey<'a> {
-    /// Its vbucket.
+    /// The vbucket of the document.
     pub vbucket: u16,
     /// Its key, with the collection prefix where collections are on.
     pub key: &'a [u8],
@@ -26,7 +26,7 @@ pub struct ObserveResult<'a> {
     pub document: ObserveKey<'a>,
     /// The state on this node.
     pub state: KeyState,
-    /// Its version.
+    /// The version of the document.
     pub cas: u64,
 }
 

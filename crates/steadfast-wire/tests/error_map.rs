@@ -13,7 +13,7 @@ fn parse(json: &Value) -> Result<ErrorMap, String> {
     ErrorMap::parse(json.to_string().as_bytes()).map_err(|error| error.to_string())
 }
 
-/// The example of RFC 0013. The third definition has the fields of its specification beside
+/// The example of RFC 0013. The third definition has the fields of its specification next to
 /// instead of in `retry`, as the RFC does.
 fn example() -> Value {
     json!({
@@ -70,7 +70,7 @@ fn the_example_of_the_rfc_is_read() {
             .ceil,
         None
     );
-    // The sample has the specification beside the attributes, and no strategy in it.
+    // The sample has the specification next to the attributes, and no strategy in it.
     let flat = RetrySpec {
         strategy: ErrorMapBackoff::Exponential,
         interval: Duration::from_millis(2),

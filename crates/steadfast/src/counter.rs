@@ -1,7 +1,7 @@
 //! Counts events on many threads without sharing memory between them.
 //!
 //! One counter for all threads would make every success write to a cache line that the
-//! others read. So each thread has a cell of its own, from the second thread on. A client
+//! others read. So each thread has its own cell, from the second thread on. A client
 //! that one thread uses has one cell, because there are programs with a million clients.
 
 #[cfg(all(test, loom))]
@@ -30,7 +30,7 @@ pub(crate) struct Counter {
     cells: OnceLock<Box<[OwnLine; CELLS]>>,
 }
 
-/// A cell on a cache line of its own.
+/// A cell on its own cache line.
 #[repr(align(128))]
 struct OwnLine(AtomicU64);
 

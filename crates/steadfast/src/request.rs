@@ -47,7 +47,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// The progress of a call after so many attempts, none of which failed.
+    /// The progress of a call after a number of attempts, none of which failed.
     pub(crate) const fn after(attempts: u32, orchestrated: bool) -> Self {
         Self {
             attempts,

@@ -73,7 +73,7 @@ fn a_call_can_be_spawned_on_smol() {
     assert_eq!(smol::block_on(executor.run(task)), Ok(3));
 }
 
-/// A single-threaded executor with a clock of its own, which jumps to the next timer when
+/// A single-threaded executor with its own clock, which jumps to the next timer when
 /// nothing else can be done. It is not `Send`.
 #[derive(Clone)]
 struct HandMade(Rc<RefCell<Timers>>);

@@ -28,7 +28,7 @@ macro_rules! client {
     }};
 }
 
-/// Makes each call against a server of its own, and compares the number of requests
+/// Makes each call against its own server, and compares the number of requests
 /// that the server saw.
 macro_rules! requests {
     ($client:ident: $($call:expr => $expected:expr;)+) => {

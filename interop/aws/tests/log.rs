@@ -1,4 +1,4 @@
-//! The log of what the SDK did otherwise than decided. A program of its own, because the
+//! The log of what the SDK did otherwise than decided. A separate program, because the
 //! subscriber has to be there before the first event.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests may panic")]
 

@@ -132,7 +132,7 @@ impl AuditReport {
     }
 
     fn section(&self, rating: Rating, most: usize, f: &mut Formatter<'_>) -> fmt::Result {
-        // Good cases are no news, unless all are asked for.
+        // Good cases are left out, unless all are asked for.
         let most = if rating == Rating::Good && most < usize::MAX {
             0
         } else {

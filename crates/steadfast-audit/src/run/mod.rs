@@ -1,4 +1,4 @@
-//! Runs the cases side by side, each with a server and a port of its own.
+//! Runs the cases side by side, each with its own server and port.
 
 mod error;
 

@@ -1,4 +1,4 @@
-//! `steadfast control`: everything that a running cluster can be told, beside faults and nodes.
+//! `steadfast control`: what a running cluster can do besides faults and nodes.
 
 use std::time::Duration;
 

@@ -104,7 +104,7 @@ impl TestClusterBuilder {
         self
     }
 
-    /// Adds TLS ports beside the plain ones, under a certificate authority of the cluster's own.
+    /// Adds TLS ports to the plain ones, under a certificate authority of the cluster's own.
     #[must_use]
     pub fn tls(mut self, tls: bool) -> Self {
         self.tls = tls;

@@ -98,7 +98,7 @@ impl TestCluster {
     }
 
     /// Creates a collection; returns the uid of the new manifest. Its documents live `max_ttl`
-    /// seconds at most; zero is no limit.
+    /// seconds at most; zero means no limit.
     pub fn create_collection(
         &self,
         bucket: &str,

@@ -39,7 +39,7 @@ pub(crate) enum Membership {
 /// A node of the cluster.
 #[derive(Debug)]
 pub(crate) struct ServerNode {
-    /// Its number.
+    /// The number of the node.
     pub id: NodeId,
     /// The name or address in the cluster map.
     pub host: String,
@@ -126,7 +126,7 @@ impl ServerNode {
         self.membership() == Membership::Member
     }
 
-    /// Its membership.
+    /// Returns how far the node belongs to the cluster.
     pub(crate) fn membership(&self) -> Membership {
         self.inner.lock().membership
     }
@@ -282,7 +282,7 @@ pub(crate) struct AcceptedConnection {
     pub tls: bool,
     /// The client's address.
     pub peer: SocketAddr,
-    /// Its number.
+    /// The number of the connection on its node.
     pub id: u64,
     /// The node it came to.
     pub node: Arc<ServerNode>,

@@ -15,12 +15,12 @@ use crate::topology::NodeId;
 /// A rebalance that runs, or ran last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RebalanceStatus {
-    /// Its number.
+    /// The number of the rebalance.
     pub id: u64,
     /// What it is for.
     #[serde(flatten)]
     pub change: RebalanceGoal,
-    /// Its state.
+    /// How far the rebalance is.
     pub state: RebalanceState,
     /// How many vbuckets have moved.
     pub moved: usize,
@@ -115,7 +115,7 @@ impl Progress {
         (status.id, cancelled)
     }
 
-    /// So many vbuckets are left.
+    /// The number of vbuckets that are left.
     pub(super) fn advance(&self, remaining: usize) {
         self.change(|status| status.moved = status.total - remaining);
     }

@@ -122,7 +122,7 @@ impl TryFrom<FaultSpec> for Fault {
     }
 }
 
-/// Reads a status: the one of an HTTP service is a number, and that of key-value a name.
+/// Reads a status: for an HTTP service a number, for key-value a name.
 pub(crate) fn text_or_number<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {

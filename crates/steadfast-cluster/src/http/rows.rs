@@ -72,7 +72,7 @@ pub(super) fn respond(
         let piece = writer.next().await?;
         Some((piece, writer))
     });
-    // The end of a cut is a stream of its own, because it must let go for a moment.
+    // The end of a cut is its own stream, because it must let go for a moment.
     let pieces = pieces.flat_map(|piece| match piece {
         Piece::Text(text) => stream::iter([Ok(Bytes::from(text))]).left_stream(),
         Piece::Cut => broken_off().right_stream(),

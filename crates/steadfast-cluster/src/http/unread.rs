@@ -42,7 +42,7 @@ pub(super) struct Unread {
 }
 
 impl Unread {
-    /// Counts a response of so many bytes. The token is cancelled if it must make room.
+    /// Counts a response of this size. The token is cancelled if it must make room.
     pub(super) fn enter(
         all: &Arc<UnreadResponses>,
         bytes: usize,
@@ -57,7 +57,7 @@ impl Unread {
         unread
     }
 
-    /// The client has taken something, and so many bytes remain.
+    /// The client has taken something, and this number of bytes remains.
     fn progress(&mut self, bytes: usize) {
         let mut waiting = self.all.0.lock();
         if let Some((before, _)) = waiting.responses.remove(&self.at) {

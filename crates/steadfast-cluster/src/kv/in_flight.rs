@@ -92,7 +92,7 @@ impl InFlight {
         }
     }
 
-    /// Adds a command that goes on later; an answer of so many bytes exists already.
+    /// Adds a command that goes on later; an answer of this size exists already.
     pub(super) fn add(
         &mut self,
         frame: &Frame,

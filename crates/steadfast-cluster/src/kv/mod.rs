@@ -10,7 +10,7 @@
 //! A command runs on the connection's task, right after its frame was decoded. Its response goes
 //! to a buffer that is sent once for all frames that arrived together. Nothing is spawned for a
 //! command. The few that wait (delayed commands, durable writes with slow replicas) are kept as
-//! futures beside the loop.
+//! futures outside of the loop.
 
 mod collections;
 mod config;

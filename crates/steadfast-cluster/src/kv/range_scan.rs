@@ -100,7 +100,7 @@ impl Session {
         }) else {
             return Err(Status::InvalidArguments);
         };
-        // Zero is no limit.
+        // Zero means no limit.
         let limit = |limit: u32| if limit == 0 { u32::MAX } else { limit };
         let (items, bytes) = (limit(items), u64::from(limit(bytes)));
         let id = u128::from_be_bytes(*id);

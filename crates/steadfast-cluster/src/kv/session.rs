@@ -32,11 +32,11 @@ pub(super) type Later = Pin<Box<dyn Future<Output = BytesMut> + Send>>;
 
 /// The state of a connection after a command.
 pub(super) enum Flow {
-    /// It is answered.
+    /// The command is answered.
     Done,
-    /// It is answered, and the connection closes.
+    /// The command is answered, and the connection closes.
     Close,
-    /// It is answered when this is ready.
+    /// The command is answered when this is ready.
     Wait(Later),
 }
 

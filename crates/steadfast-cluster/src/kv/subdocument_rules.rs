@@ -88,7 +88,7 @@ impl PathRules {
             PathPresence::Optional => true,
             PathPresence::Absent => spec.path.is_empty(),
         };
-        // An attribute without a name has an error of its own.
+        // An attribute without a name has its own error.
         let path_is_valid = path_is_valid || spec.flags.contains(PathFlags::XATTR);
         let is_valid = (spec.flags - self.flags).is_empty()
             && path_is_valid

@@ -26,7 +26,7 @@ const MAX_IDLE_SECONDS: u64 = 180;
 pub(crate) enum ScanSelection {
     /// Keys between two bounds.
     Range { start: ScanBound, end: ScanBound },
-    /// So many random documents.
+    /// This number of random documents.
     Sample { count: usize, seed: u64 },
 }
 

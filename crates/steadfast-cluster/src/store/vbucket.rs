@@ -37,7 +37,7 @@ pub(crate) struct StoreContext<'a> {
 /// A vbucket: roles, copies, locks, and durable writes that wait.
 #[derive(Debug)]
 pub(crate) struct Vbucket {
-    /// Its number.
+    /// The number of the vbucket.
     pub id: u16,
     pub(super) active: Option<NodeId>,
     pub(super) replicas: Vec<Option<NodeId>>,

@@ -29,9 +29,9 @@ pub struct Receipt {
 /// The result of a write.
 #[derive(Debug)]
 pub(crate) enum Written {
-    /// It is applied.
+    /// The write is applied.
     Done(Receipt),
-    /// It is prepared and waits for enough copies.
+    /// The write is prepared and waits for enough copies.
     Pending(Pending),
 }
 

@@ -18,7 +18,7 @@ use crate::store::document::StoredDocument;
 /// send parses to this by accident.
 const CRC_PLACEHOLDER: &str = "\u{0}\u{1}steadfast.value_crc32c\u{0}";
 
-/// Values that macros and virtual attributes refer to, beside the document.
+/// Values that macros and virtual attributes refer to, besides the document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stamp {
     /// The CAS of the mutation, or of the document that is read.

@@ -12,7 +12,7 @@ use crate::store::document::StoredDocument;
 /// The most paths in one request.
 pub(crate) const MAX_PATHS: usize = 16;
 
-/// Does the parts of a lookup, each with a result of its own.
+/// Does the parts of a lookup, each with its own result.
 pub(crate) fn run(
     specs: &[LookupSpec<'_>],
     document: &StoredDocument,

@@ -237,7 +237,7 @@ async fn a_rebalance_that_is_cancelled_leaves_every_vbucket_where_the_map_says()
     let slowly = r#"{"wait":false,"vbuckets_per_step":5,"pause_ms":60000}"#;
     let (status, begun) = call(&cluster, "POST", "/topology/rebalance-in", slowly).await;
     assert_eq!((status, begun["node"].as_u64()), (200, Some(2)));
-    // A step is made at once, by a task of its own.
+    // A step is made at once, by its own task.
     let running = loop {
         let (_, running) = call(&cluster, "GET", "/topology/rebalance", "").await;
         if running["moved"] != 0 {

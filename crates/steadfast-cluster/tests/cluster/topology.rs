@@ -70,7 +70,7 @@ async fn map_of(client: &mut Client) -> ClusterConfig {
 
 type Acknowledged = (Router, HashMap<String, String>);
 
-/// Writes from a task of its own until told to stop; says what was acknowledged.
+/// Writes from its own task until told to stop; says what was acknowledged.
 fn keep_writing(cluster: &TestCluster) -> (Arc<AtomicBool>, JoinHandle<Acknowledged>) {
     let stop = Arc::new(AtomicBool::new(false));
     let (stopped, mut router) = (stop.clone(), Router::new(cluster));

@@ -104,7 +104,7 @@ impl Collection {
 
 impl<'a> Resolve<'a> {
     /// Recognises the document that only this write can have left behind, such as by a
-    /// unique id in it. A value that another writer could write too is no evidence.
+    /// unique id in it. A value that another writer could write too proves nothing.
     pub fn applied_if(mut self, is_ours: impl Fn(&GetResult) -> bool + Send + Sync + 'a) -> Self {
         self.applied_if = Some(Box::new(is_ours));
         self

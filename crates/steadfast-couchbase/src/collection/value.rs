@@ -23,7 +23,7 @@ pub enum Format {
     Text,
     /// Something that one SDK or application alone understands.
     Private,
-    /// The flags do not say, as those of counters and of very old clients.
+    /// The flags do not say, as for counters and very old clients.
     Unknown,
 }
 

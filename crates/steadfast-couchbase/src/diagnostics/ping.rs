@@ -58,7 +58,7 @@ impl PingReport {
 }
 
 impl Cluster {
-    /// Pings every node of every open bucket over a connection of its own, and every HTTP service of the cluster.
+    /// Pings every node of every open bucket over a separate connection, and every HTTP service of the cluster.
     /// Pings of nodes are retried as the client's strategy decides; those of services
     /// are sent once.
     ///

@@ -53,8 +53,8 @@ pub(crate) type SrvFuture<'a> =
 #[derive(Debug)]
 pub(crate) struct SystemDns;
 
-/// The hosts to start from: those of the SRV record if the string may name one
-/// and it exists, else those of the string.
+/// The hosts to start from: from the SRV record if the string may name one
+/// and it exists, else from the string.
 ///
 /// Takes at most half of the connect timeout, so that the other half is left for
 /// connecting.

@@ -1,4 +1,4 @@
-//! Kinds of errors: those of SDK RFC 0058 that the client raises.
+//! Kinds of errors: the ones in SDK RFC 0058 that the client raises.
 
 use std::fmt;
 

@@ -139,7 +139,7 @@ impl<'a> KvRequest<'a> {
         Driver::new(strategy, self.call(), TokioWorld(core))
     }
 
-    /// Returns its own strategy or that of the client, aware of the load of the node that
+    /// Returns its own strategy or the client's, aware of the load of the node that
     /// the first attempt goes to.
     fn strategy(&self) -> AnyStrategy<'a> {
         let bucket = self.bucket();

@@ -29,7 +29,7 @@ pub(crate) struct Extras {
     len: u8,
 }
 
-/// The longest extras are those of a counter.
+/// A counter has the longest extras.
 const MAX_EXTRAS: usize = 20;
 
 impl Extras {

@@ -45,7 +45,7 @@ struct NodeGauges {
     has_brake: bool,
 }
 
-/// The values of a node's gauges. The default is that of a node that has left.
+/// The values of a node's gauges. The default is for a node that has left.
 #[derive(Default)]
 struct NodeValues {
     connections: usize,

@@ -79,7 +79,7 @@ impl SameCodeRetries {
     }
 }
 
-/// The delay before a retry, so many of which were made before. The power is of
+/// The delay before a retry, by the number of retries before it. The power is of
 /// the number of milliseconds (RFC 0013, "interval"; D28).
 fn delay(spec: &RetrySpec, retries: u32) -> Duration {
     let interval = spec.interval;

@@ -267,7 +267,7 @@ async fn connect_and_run(
     }
     bucket.handle_connected();
     let opened_at = Instant::now();
-    // A task of its own: when the node is retired and this future is dropped,
+    // A separate task: when the node is retired and this future is dropped,
     // operations in flight still get their responses.
     let core = &bucket.core;
     let task = core.tasks.spawn(run(

@@ -1,7 +1,7 @@
 //! Dials candidates until one opens.
 //!
 //! Before a bucket is open, any node can return its config. Each candidate is dialled again
-//! and again in a task of its own, as its own responses suggest: one that refuses soon, one
+//! and again in its own task, as its own responses suggest: one that refuses soon, one
 //! that is slow later. The next candidate begins when the last has failed once, or has not
 //! responded for a while, so that a client of a healthy cluster dials one node.
 

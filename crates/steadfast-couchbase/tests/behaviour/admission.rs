@@ -32,7 +32,7 @@ async fn a_config_response_that_invalidates_the_connection_closes_it() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = Scripted::on(listener, move |frame| match frame.opcode() {
-        // With a known version it is no handshake.
+        // With a known version it is not a handshake.
         Opcode::GetClusterConfig if !frame.extras().is_empty() => {
             count.fetch_add(1, Ordering::Relaxed);
             Reply::Answer(Status::AuthStale, Vec::new())

@@ -106,7 +106,7 @@ async fn with_decoy(epoch: i64, rev: i64) -> (Scripted, Scripted, Arc<AtomicU32>
     with_decoy_of(epoch, rev, VBUCKETS).await
 }
 
-/// The same; the second config has so many vbuckets.
+/// The same; the second config has this number of vbuckets.
 async fn with_decoy_of(
     epoch: i64,
     rev: i64,

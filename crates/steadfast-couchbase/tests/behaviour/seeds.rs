@@ -29,7 +29,7 @@ async fn two_of_three_hang() -> (TestCluster, NodeId, Vec<FaultGuard>) {
 async fn seeds_that_hang_do_not_keep_a_bucket_closed() {
     let (server, up, _hanging) = two_of_three_hang().await;
     let key = key_on(&server, up);
-    // Each client begins at a seed of its own.
+    // Each client begins at its own seed.
     for _ in 0..4 {
         let start = Instant::now();
         let cluster = client(&server).await;

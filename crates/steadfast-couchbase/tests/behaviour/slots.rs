@@ -98,7 +98,7 @@ async fn operations_without_a_response_do_not_keep_their_slots_for_ever() {
     for got in futures(gets).await {
         fails_with(got, ErrorKind::UnambiguousTimeout);
     }
-    // The node reads no more while it works on so many.
+    // The node reads no more while it works on this number.
     assert_eq!(
         held.fired(),
         steadfast_cluster::MAX_CONCURRENT_COMMANDS as u64

@@ -48,7 +48,7 @@
 //!   the SDK's strategy.
 //!
 //! The loop, the sleep and the signing remain the SDK's. A loop around `send` would
-//! give each attempt an idempotency token of its own, and so apply a write twice.
+//! give each attempt its own idempotency token, and so apply a write twice.
 //!
 //! # What not to do
 //!

@@ -23,7 +23,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Parses the header. Details without a `RetryInfo` are no hint.
+/// Parses the header. Details without a `RetryInfo` give no hint.
 pub(super) fn parse(value: &[u8]) -> Hint {
     let bytes = (value.len() <= MAX_LEN).then(|| BASE64.decode(value));
     match bytes {

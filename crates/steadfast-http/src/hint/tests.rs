@@ -199,7 +199,7 @@ fn a_date_is_read_against_the_date_of_the_response() {
         headers.insert("retry-after", "9".parse().unwrap());
         assert_eq!(parse(&headers, now), Hint::Wait(Duration::from_secs(9)));
     }
-    // An unreadable date is no date.
+    // An unreadable date is ignored.
     let mut headers = HeaderMap::new();
     headers.insert("date", "yesterday".parse().unwrap());
     headers.insert("retry-after", text(10_007));

@@ -222,7 +222,7 @@ impl HttpRetry {
     }
 
     /// Adds an `Idempotency-Key` to every request that is not idempotent and has none.
-    /// Each request gets a key of its own, the same in all its attempts, and so becomes
+    /// Each request gets its own key, the same in all its attempts, and so becomes
     /// idempotent.
     ///
     /// Use this only for servers that honour the header. Other servers apply a repeated

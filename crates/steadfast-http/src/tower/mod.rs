@@ -44,7 +44,7 @@
 //! - Do not use a timeout layer inside and no timeout outside: it limits each
 //!   attempt, not the request. Set [`HttpRetry::timeout`](crate::HttpRetry::timeout).
 //! - Do not put a layer that adds an `Idempotency-Key` inside: every attempt would
-//!   get a key of its own.
+//!   get its own key.
 //! - Do not put a layer that follows redirects inside. A `POST` that got a 303 was
 //!   applied, and a later failure does not say so. So no `POST` would be retried.
 //!   Put it outside.

@@ -20,7 +20,7 @@ pub fn client<C: Client>() -> C {
     C::new(HttpRetry::new(quick()).unwrap())
 }
 
-/// Runs all of them, each with a server of its own.
+/// Runs all of them, each with its own server.
 pub async fn hold<C: Client>() {
     first_try_success::<C>().await;
     a_post_is_sent_again_only_if_it_was_not_applied::<C>().await;
@@ -212,7 +212,7 @@ async fn hostile_hints<C: Client>() {
     }
 }
 
-/// Each request has a token of its own.
+/// Each request has its own token.
 async fn twenty_at_once_leave_the_bucket_where_it_was<C: Client>() {
     let server = Server::start([once_each(answer(500))]).await;
     let backoff = Backoff::constant(Duration::from_millis(30));

@@ -138,7 +138,7 @@ async fn check<C: UnderStrategy>(row: &'static str) {
         "quota" => {
             let (cause, would_wait) = refusal.unwrap();
             assert_eq!(cause, Cause::BudgetEmpty, "{row}");
-            // A caller with a loop of its own learns how long to wait.
+            // A caller with its own loop learns how long to wait.
             assert!(would_wait.is_some_and(|wait| !wait.is_zero()), "{row}");
         }
         other => panic!("{other}"),

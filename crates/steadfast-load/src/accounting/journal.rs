@@ -94,7 +94,7 @@ impl JournalAudit {
             {
                 return false;
             }
-            // Faults write beside the workload, too.
+            // Faults write too, apart from the workload.
             let of_workload =
                 |entry: &&JournalEntry| &*entry.bucket == BUCKET && entry.collection() == 0;
             for entry in entries.iter().filter(of_workload) {

@@ -26,7 +26,7 @@ pub(crate) enum WriteStage {
     Unused,
 }
 
-/// One write. A run holds those of many seconds, so it is small.
+/// One write. A run holds the writes of many seconds, so it is small.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteRecord {
     pub(crate) kind: OpKind,

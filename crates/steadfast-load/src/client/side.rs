@@ -16,7 +16,7 @@ pub struct SidePlace {
     pub collection: &'static str,
 }
 
-/// A client that reaches other buckets and collections than those of the workload.
+/// A client that reaches buckets and collections outside of the workload.
 pub trait SideClient: Send + Sync {
     /// Writes a document, optionally with durability.
     fn upsert(&self, at: SidePlace, key: String, durable: bool) -> SideFuture<'_, ()>;

@@ -70,7 +70,7 @@ pub(crate) struct Coverage {
 
 /// What was observed in a whole run.
 pub(crate) struct Observed {
-    /// The operations, those of reading back included.
+    /// The operations, with reading back.
     pub(crate) operations: OperationCounts,
     pub(crate) retries: RetryCounts,
     pub(crate) ambiguous_applied: u64,

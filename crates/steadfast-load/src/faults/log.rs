@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::kind::FaultKind;
 use super::schedule::ScheduledFault;
 
-/// How many faults are kept one by one: those of an hour and a half.
+/// How many faults are kept one by one: an hour and a half of them.
 const KEPT: usize = 2000;
 
 /// The faults that a run injected.

@@ -1,7 +1,7 @@
 //! Faults that a run injects into its cluster.
 //!
 //! The seed and the duration determine the [`schedule`]: every [`FaultKind`] once, in
-//! an order of its own. The [`FaultInjector`] plays it on the cluster and records it in the
+//! its own order. The [`FaultInjector`] plays it on the cluster and records it in the
 //! [`FaultLog`]. At the end, [`Coverage`] says what each fault caused.
 
 mod beside;

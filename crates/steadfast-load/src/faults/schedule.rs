@@ -23,7 +23,7 @@ pub(crate) struct ScheduledFault {
     pub(crate) seed: u64,
 }
 
-/// Returns the schedule of a seed for a cluster of so many nodes, with TLS or without: every fault
+/// Returns the schedule of a seed for a cluster of this size, with TLS or without: every fault
 /// that it allows, in random order. None begins before the one before it has ended. Faults that must outlast the
 /// timeout of an operation do so, unless the run is too short for it.
 pub(crate) fn schedule(

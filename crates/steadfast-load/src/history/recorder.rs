@@ -1,7 +1,7 @@
 //! Records the operations on one document, apart from their check.
 //!
 //! Workers record the beginnings and ends of their operations and never wait for a check, which can
-//! take long. A thread or task of its own checks what was recorded, some of it at a time.
+//! take long. A separate thread or task checks what was recorded, some of it at a time.
 
 use std::collections::BTreeMap;
 

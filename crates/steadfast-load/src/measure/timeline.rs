@@ -143,7 +143,7 @@ impl Timeline {
         sample
     }
 
-    /// Returns all operations, those of reading back included.
+    /// Returns all operations, with reading back.
     pub(crate) fn all_operations(&self) -> OperationCounts {
         let mut all = self.load.counts.clone();
         all.add(&self.read_back.counts);

@@ -1,6 +1,6 @@
 //! One report of the reports of several machines.
 //!
-//! Each machine runs the workload with a seed of its own, and writes its report as JSON. The sum
+//! Each machine runs the workload with its own seed, and writes its report as JSON. The sum
 //! counts operations, writes, violations and coverage of all; percentiles come from the sum of
 //! the histograms. What belongs to a single run (its timeline, its memory) is left out.
 

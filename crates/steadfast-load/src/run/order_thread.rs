@@ -1,4 +1,4 @@
-//! Checks the order of operations during the run, on a thread of its own.
+//! Checks the order of operations during the run, on its own thread.
 //!
 //! The check of one document can take long, when many operations had no response. On the runtime of
 //! the workload it would delay the operations that are measured. With a journal, its reader checks.
@@ -28,7 +28,7 @@ impl OrderThread {
     pub(super) fn start(state: &Arc<RunState>) -> anyhow::Result<Self> {
         let stopped = Arc::new(AtomicBool::new(false));
         let (stop, state) = (stopped.clone(), state.clone());
-        // The clock of the run is that of its runtime.
+        // The run has the clock of its runtime.
         let runtime = Handle::current();
         let check = move || {
             let _entered = runtime.enter();

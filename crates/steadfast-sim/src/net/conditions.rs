@@ -39,7 +39,7 @@ pub(crate) struct Conditions {
     pub(crate) held: bool,
 }
 
-/// Returns how long so many bytes take at a rate.
+/// Returns how long a number of bytes takes at a rate.
 pub(super) fn time_at(rate: Option<u32>, bytes: usize) -> Duration {
     match rate {
         Some(rate) => Duration::from_secs_f64(bytes as f64 / f64::from(rate.max(1))),

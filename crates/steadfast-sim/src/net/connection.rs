@@ -42,7 +42,7 @@ pub(super) struct Way {
     pub(super) queued: usize,
     /// All bytes that were written.
     pub(super) sent: u64,
-    /// The connection is reset after so many bytes.
+    /// The connection is reset after this number of bytes.
     pub(super) cut_after: Option<u64>,
     /// Nothing arrives any more, for ever.
     pub(super) lost: bool,
@@ -107,7 +107,7 @@ impl Connection {
         self.ways.lock().reset();
     }
 
-    /// Ends the connection with a reset after so many more bytes in this direction.
+    /// Ends the connection with a reset after this number of bytes more in this direction.
     pub(crate) fn cut_after(&self, direction: Direction, bytes: u64) {
         let mut ways = self.ways.lock();
         let way = ways.way(direction);

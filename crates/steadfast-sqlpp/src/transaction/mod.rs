@@ -1,6 +1,6 @@
 //! Transactions that statements take part in.
 //!
-//! The protocol is that of the SDKs, so that transactions of statements and of clients
+//! The SDKs define the protocol, so that transactions of statements and of clients
 //! see each other. A change is *staged* in the attribute `txn` of its document: only its
 //! own transaction sees it. An entry in a *record*, a document with a well-known key, says
 //! whether the transaction is pending or committed.

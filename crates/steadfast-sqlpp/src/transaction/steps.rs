@@ -48,7 +48,7 @@ impl Execution<'_> {
         nothing()
     }
 
-    /// Executes a statement in a transaction of its own.
+    /// Executes a statement in its own transaction.
     pub(crate) fn in_a_transaction(&mut self) -> Done {
         let transaction = Transaction::implicit(self.options, self.session);
         self.transaction = Some(Arc::clone(&transaction));

@@ -82,7 +82,7 @@ impl ServiceFault {
         self
     }
 
-    /// Returns whether it is active at a time in nanoseconds, at one of so many endpoints.
+    /// Returns whether it is active at a time in nanoseconds, at one of a number of endpoints.
     pub(crate) fn affects(&self, now: u64, endpoint: u32, endpoints: u32) -> bool {
         // In nanoseconds, as the times of events are: a message that is held back until the
         // end must not arrive before it.
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::{Policy, Scenario};
 
-    /// Ends that are no whole number of nanoseconds in binary, among others.
+    /// Ends that are not a whole number of nanoseconds in binary, among others.
     fn ends() -> impl Iterator<Item = f64> {
         (11..400).map(|tenths| f64::from(tenths) / 10.0 * 1.000_000_001)
     }

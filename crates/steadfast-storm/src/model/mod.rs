@@ -44,7 +44,7 @@ pub struct Scenario {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Clients {
-    /// The number of clients. Each has a strategy of its own.
+    /// The number of clients. Each has its own strategy.
     pub count: u32,
     /// The skew of their request rates: 0 if all are equal. With 2, the busiest tenth sends
     /// almost half of the requests.

@@ -21,7 +21,7 @@ use steadfast::{
 
 use crate::model::Clients;
 
-/// A strategy under test. Each client gets an instance of its own: in production, too,
+/// A strategy under test. Each client gets its own instance: in production, too,
 /// budgets and send rates belong to one client.
 #[derive(Clone)]
 pub struct Policy {
@@ -30,7 +30,7 @@ pub struct Policy {
     by_endpoint: bool,
 }
 
-/// Makes the strategies of one client, for so many endpoints. Without a scope there is one.
+/// Makes the strategies of one client, for a number of endpoints. Without a scope there is one.
 type Make = dyn Fn(&Clients, u32) -> Vec<Arc<dyn RetryStrategy>> + Send + Sync;
 
 impl Policy {
@@ -189,7 +189,7 @@ impl Policy {
         self.by_endpoint
     }
 
-    /// Makes the strategies of one client, for so many endpoints.
+    /// Makes the strategies of one client, for a number of endpoints.
     pub(crate) fn make(&self, clients: &Clients, endpoints: u32) -> Vec<Arc<dyn RetryStrategy>> {
         (self.make)(clients, endpoints)
     }

@@ -4,7 +4,7 @@
 pub(crate) const WIDTH: usize = 80;
 
 /// Breaks a line between words before the last column. Lines after the first one are
-/// indented by so many columns. A word that is longer than a line stays whole.
+/// indented by a number of columns. A word that is longer than a line stays whole.
 pub(crate) fn wrapped(line: &str, indent: usize) -> String {
     let mut text = String::new();
     let mut column = 0;

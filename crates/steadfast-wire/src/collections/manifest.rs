@@ -20,12 +20,12 @@ pub struct Manifest {
 /// A scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestScope {
-    /// Its name.
+    /// The name of the scope.
     pub name: String,
-    /// Its id.
+    /// The id of the scope.
     #[serde(with = "hex_id")]
     pub uid: ScopeId,
-    /// Its collections.
+    /// The collections in the scope.
     #[serde(default)]
     pub collections: Vec<ManifestCollection>,
 }
@@ -33,9 +33,9 @@ pub struct ManifestScope {
 /// A collection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestCollection {
-    /// Its name.
+    /// The name of the collection.
     pub name: String,
-    /// Its id.
+    /// The id of the collection.
     #[serde(with = "hex_id")]
     pub uid: CollectionId,
     /// For how many seconds its documents live at most. Absent: as the bucket says.

@@ -110,7 +110,7 @@ impl<'a> ConfigNotification<'a> {
     /// Understands a frame that the server initiated.
     ///
     /// # Errors
-    /// If the version has another length, or the bucket's name is no text.
+    /// If the version has another length, or the bucket's name is not text.
     pub fn decode(frame: &'a Frame) -> Result<Self, DecodeError> {
         let bucket = text("the bucket of a notification", frame.key())?;
         Ok(Self {

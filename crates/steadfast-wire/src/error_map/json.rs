@@ -36,7 +36,7 @@ struct JsonDefinition<'a> {
     flat: FlatRetry<'a>,
 }
 
-/// The members of a retry specification beside the attributes, where the RFC's own sample has
+/// The members of a retry specification next to the attributes, where the RFC's own sample has
 /// them (its code `fff2`).
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]

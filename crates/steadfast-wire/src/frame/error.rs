@@ -6,7 +6,7 @@ use crate::Magic;
 /// is no way to tell where the next frame starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The first byte is no magic; most often the peer speaks something else.
+    /// The first byte is not a magic; most often the peer speaks something else.
     #[error("a frame cannot start with {0:#04x}")]
     UnknownMagic(u8),
     /// The magic is one that only the other side sends.

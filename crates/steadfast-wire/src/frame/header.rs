@@ -37,7 +37,7 @@ impl Header {
     /// Reads a header.
     ///
     /// # Errors
-    /// If the first byte is no magic, or the sections do not fit the body. The length of the body
+    /// If the first byte is not a magic, or the sections do not fit the body. The length of the body
     /// is not judged here: that limit is the [`FrameDecoder`](super::FrameDecoder)'s.
     #[inline]
     pub fn decode(bytes: &[u8; HEADER_LEN]) -> Result<Self, FrameError> {

@@ -2,7 +2,7 @@
 //!
 //! There are two forms. A *single-path* command has its own opcode, has its path in front of the
 //! value and the length of the path in the extras: [`SinglePath`]. A *multi-path* command has a
-//! value that is a row of specs, each with an opcode, flags and a path of its own:
+//! value that is a row of specs, each with an opcode, flags and its own path:
 //! [`LookupSpec`]s or [`MutationSpec`]s, never mixed.
 //!
 //! The answers differ too. Lookups are answered with one [`LookupResult`] for each spec, in order.

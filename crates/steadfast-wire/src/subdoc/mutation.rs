@@ -40,7 +40,7 @@ pub enum MutationOutcome<'a> {
     Failed {
         /// The index of the spec, from zero.
         index: u8,
-        /// Its status.
+        /// The status of that part.
         status: Status,
     },
 }

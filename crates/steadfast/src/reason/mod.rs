@@ -5,7 +5,7 @@
 //! have words of their own. So a reason is a *static definition* that any crate
 //! may write down, and the rest of the engine passes references to it around.
 //! That costs one pointer, needs no heap, and keeps the two flags of the RFC
-//! beside the name they belong to.
+//! next to the name they belong to.
 //!
 //! ```
 //! use steadfast::Reason;

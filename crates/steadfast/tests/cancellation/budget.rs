@@ -165,7 +165,7 @@ fn level(budget: &Budget) -> u32 {
     budget.level(VirtualWorld::new().now())
 }
 
-/// Grants every retry, after a second, but only after so many polls.
+/// Grants every retry, after a second, but only after a number of polls.
 fn deliberate(polls: u32) -> FromFn {
     from_decision(move |token, _, _| {
         Decision::pending(async move {

@@ -59,7 +59,7 @@ async fn call(
         .await
 }
 
-/// A call under each driver, each with a strategy of its own.
+/// A call under each driver, each with its own strategy.
 async fn both<S: RetryStrategy>(
     strategy: impl Fn() -> S,
     outcome: Result<(), Failure>,

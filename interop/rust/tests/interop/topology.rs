@@ -69,7 +69,7 @@ impl Load {
         }
     }
 
-    /// Waits until so many operations more are done.
+    /// Waits until this number of operations more is done.
     async fn progress(&self, operations: u64) {
         let goal = self.operations.load(Ordering::SeqCst) + operations;
         within(async {

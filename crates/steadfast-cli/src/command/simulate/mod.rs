@@ -20,7 +20,7 @@ use crate::output::{line, stderr_line};
 ///
 /// Plays the workload of `steadfast load` on one thread, in virtual time, on a simulated
 /// network with delays, partitions, cuts at any byte and lost connections. A seed determines
-/// a run to the last byte. Every seed runs in a process of its own, on all cores.
+/// a run to the last byte. Every seed runs in its own process, on all cores.
 ///
 /// A seed that fails is shrunk: to a shorter run, with fewer faults and fewer workers, that
 /// fails in the same way. One seed in fifty runs twice, to notice that something in the

@@ -17,7 +17,7 @@ use super::super::{HttpRequest, HttpResponse};
 #[derive(Debug, Clone)]
 pub(super) struct Guard {
     token: String,
-    /// The name that the cluster goes by, beside its addresses and `localhost`.
+    /// The name that the cluster goes by, besides its addresses and `localhost`.
     host: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! The control endpoint, for tests in any language.
 //!
-//! The endpoint speaks HTTP and JSON on a port of its own, so that it answers while
+//! The endpoint speaks HTTP and JSON on its own port, so that it answers while
 //! everything else is down. It offers the same operations as [`TestCluster`]. An
 //! invalid request gets a 400 with a sentence. It listens on loopback unless told
 //! otherwise, and every request needs its token: see `guard`.

@@ -1,7 +1,7 @@
 //! The management service.
 //!
 //! The part of the REST interface that SDKs use. SDKs distinguish errors by the status
-//! and by messages in the body, so the messages here are those of a real server.
+//! and by messages in the body, so the messages here are a real server's.
 
 mod buckets;
 mod collections;

@@ -35,7 +35,7 @@ pub(super) fn one(
 ) -> HttpResponse {
     let users = &session.shared.users;
     if users.get(name).is_some_and(|user| user.is_built_in()) {
-        // The administrator is no local user, and must not lock everybody out.
+        // The administrator is not a local user, and must not lock everybody out.
         return match method {
             "PUT" => {
                 let sentence = format!("{name} is the built-in administrator");

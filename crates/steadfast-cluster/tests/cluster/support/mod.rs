@@ -257,7 +257,7 @@ impl Client {
             .map(|bytes| Header::decode(bytes).unwrap())
     }
 
-    /// Skips so many bytes, if they are there.
+    /// Skips a number of bytes, if they are there.
     pub fn skip(&mut self, bytes: usize) -> bool {
         let there = self.inbound.len() >= bytes;
         if there {
@@ -273,7 +273,7 @@ impl Client {
         (bytes, result.map(drop))
     }
 
-    /// Exactly so many bytes.
+    /// Exactly this number of bytes.
     pub async fn receive_bytes(&mut self, count: usize) -> Vec<u8> {
         while self.inbound.len() < count {
             assert_ne!(

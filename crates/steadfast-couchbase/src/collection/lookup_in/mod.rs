@@ -1,6 +1,6 @@
 //! Reads parts of a document.
 //!
-//! Each path has a status of its own: an invalid path does not affect the others,
+//! Each path has its own status: an invalid path does not affect the others,
 //! and its error is returned when its value is read.
 
 mod result;

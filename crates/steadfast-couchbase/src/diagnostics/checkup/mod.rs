@@ -197,7 +197,7 @@ impl Checkup {
     }
 }
 
-/// Makes one finding of those of all seeds. It is that of the first seed that does not fail,
+/// Makes one finding for all seeds: that of the first seed that does not fail,
 /// because a client needs no more, and names the others. Returns its seed, too.
 fn of_seeds(mut each: Vec<(Address, Finding)>) -> (Address, Finding) {
     let failed = |finding: &Finding| finding.outcome == CheckResult::Fails;

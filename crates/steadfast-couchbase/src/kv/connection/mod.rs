@@ -89,7 +89,7 @@ use super::operation::KvOperation;
 pub(crate) type Io = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// The sending end of a connection, shared by all callers.
-// The state is first, beside the reference count: see `State`.
+// The state is first, next to the reference count: see `State`.
 #[repr(C)]
 pub(crate) struct Connection {
     state: Mutex<State>,

@@ -32,7 +32,7 @@ pub(crate) type HttpClient = Client<Connector, RequestBody>;
 /// hundred bytes of headers.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// Makes a client that keeps so many idle connections to each node, for so long.
+/// Makes a client that keeps a number of idle connections to each node, for some time.
 pub(crate) fn client(connector: Connector, idle: Duration, most: Option<usize>) -> HttpClient {
     Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())

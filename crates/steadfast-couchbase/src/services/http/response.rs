@@ -52,7 +52,7 @@ pub(crate) enum ReadError {
 pub(crate) struct ServiceResponse<'a> {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// The members of the JSON object around the rows. Empty if it is no object.
+    /// The members of the JSON object around the rows. Empty if it is not an object.
     pub(crate) members: &'a Members,
     /// The whole body, if it was read as a whole because of an error status.
     pub(crate) text: Option<&'a str>,

@@ -12,9 +12,9 @@ use crate::services::path::segment;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct ScopeInfo {
-    /// Its name.
+    /// The name of the scope.
     pub name: String,
-    /// Its collections.
+    /// The collections in the scope.
     #[serde(default)]
     pub collections: Vec<CollectionInfo>,
 }
@@ -23,7 +23,7 @@ pub struct ScopeInfo {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct CollectionInfo {
-    /// Its name.
+    /// The name of the collection.
     pub name: String,
     /// The longest expiry of its documents in seconds; zero is none.
     #[serde(default, rename = "maxTTL")]

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use super::value::ValueEnd;
 use crate::services::http::ReadError;
 
-/// The most members that a response may have beside its rows. Services send a
+/// The most members that a response may have besides its rows. Services send a
 /// dozen. Each is compared with all others, so a million of them, which would fit
 /// into the allowed bytes, would keep a thread busy for hours.
 const MAX_MEMBERS: usize = 256;

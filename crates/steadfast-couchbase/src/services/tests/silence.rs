@@ -24,7 +24,7 @@ struct Silencing {
     silent: AtomicUsize,
     /// The requests so far.
     asked: AtomicUsize,
-    /// No request is answered before there were so many.
+    /// No request is answered before this number has arrived.
     together: AtomicUsize,
 }
 

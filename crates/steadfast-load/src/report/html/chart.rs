@@ -1,6 +1,6 @@
 //! Charts over the time of a run.
 //!
-//! The curves are SVG that is stretched to the width of the page. Labels are HTML beside it,
+//! The curves are SVG that is stretched to the width of the page. Labels are HTML next to it,
 //! so that they keep their size on a narrow screen.
 
 use std::fmt::Write;

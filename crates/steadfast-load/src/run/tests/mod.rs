@@ -10,7 +10,7 @@ use crate::faults::FaultKind;
 use crate::progress::Quiet;
 use crate::report::LoadReport;
 
-/// Runs against an embedded cluster of so many nodes.
+/// Runs against an embedded cluster with this number of nodes.
 async fn run_on(nodes: usize, settings: &Settings) -> LoadReport {
     let embedded = Embedded::start(nodes, settings.seed, settings.tls).await;
     let embedded = embedded.unwrap();

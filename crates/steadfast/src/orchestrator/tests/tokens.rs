@@ -1,4 +1,4 @@
-//! Laws 5 and 10: the use of tokens, and requests beside each other.
+//! Laws 5 and 10: the use of tokens, and requests at the same time.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};

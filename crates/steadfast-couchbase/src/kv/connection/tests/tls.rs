@@ -16,7 +16,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use super::*;
 
-/// A socket that accepts so many more bytes, and then fails.
+/// A socket that accepts a number of bytes more, and then fails.
 struct Failing {
     socket: DuplexStream,
     accepts: Arc<AtomicUsize>,
