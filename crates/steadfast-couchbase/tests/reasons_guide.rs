@@ -20,7 +20,10 @@ fn the_guide_has_a_row_for_every_reason_with_its_flags_and_advice() {
         .map(|reason| {
             let about = about(reason).unwrap();
             let (meaning, advice) = (about.meaning, about.advice);
-            format!("| `{reason}` | {meaning} | {} | {advice} |", retried(reason))
+            format!(
+                "| `{reason}` | {meaning} | {} | {advice} |",
+                retried(reason)
+            )
         })
         .collect();
     let found: Vec<&str> = GUIDE
