@@ -15,29 +15,27 @@ fn outcome(seed: &str) -> Value {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_seed_replays_to_the_last_byte_and_another_one_differs() {
-    for seed in ["3", "8"] {
-        let (first, again) = (outcome(seed), outcome(seed));
-        for field in ["trace", "journal", "bytes", "operations", "virtual_s"] {
-            assert_eq!(first[field], again[field], "{field} of seed {seed}");
-        }
-        assert!(first["operations"].as_u64().unwrap() > 50, "{first}");
-        assert_ne!(first["trace"], outcome("4")["trace"]);
+    let (first, again) = (outcome("3"), outcome("3"));
+    for field in ["trace", "journal", "bytes", "operations", "virtual_s"] {
+        assert_eq!(first[field], again[field], "{field}");
     }
+    assert!(first["operations"].as_u64().unwrap() > 50, "{first}");
+    assert_ne!(first["trace"], outcome("4")["trace"]);
 }
 
 #[test]
 fn results_of_different_seeds_merge_and_of_the_same_do_not() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    for seeds in ["1..3", "3..4"] {
+    for seeds in ["1..2", "2..3"] {
         let output = steadfast(&[&["simulate", "--json", "--seeds", seeds], &SMALL[..]].concat());
         assert!(output.ok(), "{output:?}");
         std::fs::write(file(seeds), output.stdout).unwrap();
     }
-    let (a, b) = (file("1..3"), file("3..4"));
+    let (a, b) = (file("1..2"), file("2..3"));
     let merged = steadfast(&["simulate", "--merge", &a, &b]);
     assert!(merged.ok(), "{merged:?}");
-    assert!(merged.stdout.starts_with("3 seeds: 3 held"), "{merged:?}");
+    assert!(merged.stdout.starts_with("2 seeds: 2 held"), "{merged:?}");
     let twice = steadfast(&["simulate", "--merge", &a, &a]);
     assert_eq!(twice.status, 2, "{twice:?}");
 }
