@@ -3,7 +3,7 @@
 //! The variables `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE` apply.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -78,4 +78,47 @@ pub(crate) fn is_colourful(stream: &impl anstream::stream::RawStream) -> bool {
 /// Formats text in a style.
 pub(crate) fn styled(style: Style, text: impl Display) -> impl Display {
     std::fmt::from_fn(move |f| write!(f, "{style}{text}{style:#}"))
+}
+
+/// The longest line of a table.
+const WIDTH: usize = 80;
+
+/// Breaks text like [`wrapped`] for a terminal. Programs such as `grep` get one line.
+pub(crate) fn wrapped_on_terminals(text: &str, indent: usize) -> String {
+    match io::stdout().is_terminal() {
+        true => wrapped(text, indent),
+        false => text.to_owned(),
+    }
+}
+
+/// Breaks text that begins at column `indent` into lines that all begin there.
+pub(crate) fn wrapped(text: &str, indent: usize) -> String {
+    let (mut lines, mut column) = (String::new(), indent);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if column > indent && column + 1 + length > WIDTH {
+            lines += &format!("\n{:indent$}", "");
+            column = indent;
+        } else if column > indent {
+            lines.push(' ');
+            column += 1;
+        }
+        lines += word;
+        column += length;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_spaces_and_begin_at_the_indent() {
+        let words = "word ".repeat(20);
+        let lines: Vec<_> = wrapped(words.trim(), 10).lines().map(str::len).collect();
+        assert_eq!(lines, [69, 10 + 29]);
+        let long = "x".repeat(100);
+        assert_eq!(wrapped(&long, 10), long);
+    }
 }

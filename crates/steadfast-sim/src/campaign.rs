@@ -27,8 +27,6 @@ pub struct Campaign {
     pub jobs: usize,
     /// Whether failures are shrunk.
     pub shrinks: bool,
-    /// Whether the first failure ends the campaign.
-    pub stops: bool,
 }
 
 /// What a campaign found. Results of different ranges can be merged.
@@ -71,20 +69,17 @@ pub struct SeedFailure {
 }
 
 impl Campaign {
-    /// Runs the seeds. `plan` makes the plan of a seed, `play` plays one in a process of its own,
-    /// and `progress` is called after each seed.
+    /// Runs the seeds. `plan` makes the plan of a seed, `play` plays one in a process of its own.
+    /// `progress` is called after each seed. If it returns false, no further seed begins.
     pub fn run(
         &self,
         plan: impl Fn(u64) -> RunPlan + Sync,
         play: impl Fn(&RunPlan) -> Result<RunOutcome, String> + Sync,
-        progress: impl Fn(&Findings) + Sync,
+        progress: impl Fn(&Findings) -> bool + Sync,
     ) -> Findings {
         let next = AtomicU64::new(self.seeds.start);
         let stopped = AtomicBool::new(false);
-        let findings = Mutex::new(Findings {
-            seeds: vec![(self.seeds.start, self.seeds.end)],
-            ..Findings::default()
-        });
+        let findings = Mutex::new(Findings::default());
         let work = || {
             while !stopped.load(Ordering::Relaxed) {
                 let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -96,11 +91,10 @@ impl Campaign {
                 let again = seed.is_multiple_of(COMPARED).then(|| play(&plan));
                 let failure = self.failure(&plan, &outcome, &play);
                 let mut findings = findings.lock();
-                if self.stops && failure.is_some() {
+                findings.add(seed, &outcome, again, failure);
+                if !progress(&findings) {
                     stopped.store(true, Ordering::Relaxed);
                 }
-                findings.add(seed, &outcome, again, failure);
-                progress(&findings);
             }
         };
         std::thread::scope(|scope| {
@@ -108,7 +102,11 @@ impl Campaign {
                 scope.spawn(work);
             }
         });
-        findings.into_inner()
+        let mut findings = findings.into_inner();
+        // Seeds begin in order, and those that have begun end.
+        let end = next.into_inner().min(self.seeds.end);
+        findings.seeds.push((self.seeds.start, end));
+        findings
     }
 
     fn failure(
@@ -236,14 +234,13 @@ mod tests {
             seeds,
             jobs: 3,
             shrinks: true,
-            stops: false,
         }
     }
 
     #[test]
     fn every_seed_runs_and_failures_are_shrunk() {
         let play = |plan: &RunPlan| outcome(plan, plan.seed, plan.seed % 40 != 7);
-        let found = campaign(1..101).run(plan, play, |_| {});
+        let found = campaign(1..101).run(plan, play, |_| true);
         assert_eq!((found.runs, found.held, found.compared), (100, 97, 2));
         // Ten seeds have no unchecked writes, and three failed.
         assert_eq!(found.incomplete, 87);
@@ -261,34 +258,35 @@ mod tests {
             // An uncontrolled source of chance.
             outcome(plan, runs.fetch_add(1, Ordering::Relaxed), true)
         };
-        let found = campaign(1..60).run(plan, play, |_| {});
+        let found = campaign(1..60).run(plan, play, |_| true);
         assert_eq!(found.differed, [50]);
         assert!(!found.holds());
     }
 
     #[test]
-    fn the_first_failure_ends_a_campaign_that_stops() {
-        let stops = Campaign {
-            stops: true,
+    fn a_campaign_that_is_stopped_keeps_the_seeds_that_it_ran() {
+        let play = |plan: &Plan| outcome(plan, 0, plan.seed != 9);
+        let one_at_a_time = Campaign {
             jobs: 1,
             ..campaign(1..1000)
         };
-        let found = stops.run(plan, |plan| outcome(plan, 0, plan.seed < 9), |_| {});
+        let found = one_at_a_time.run(plan, play, Findings::holds);
         assert_eq!((found.runs, found.failures[0].seed), (9, 9));
+        assert_eq!(found.seeds, [(1, 10)]);
     }
 
     #[test]
     fn findings_of_different_seeds_merge_and_of_the_same_do_not() {
         let play = |plan: &RunPlan| outcome(plan, 0, plan.seed != 12);
-        let mut found = campaign(10..20).run(plan, play, |_| {});
+        let mut found = campaign(10..20).run(plan, play, |_| true);
         found
-            .merge(campaign(1..10).run(plan, play, |_| {}))
+            .merge(campaign(1..10).run(plan, play, |_| true))
             .unwrap();
         assert_eq!((found.runs, found.held), (19, 18));
         assert_eq!(found.seeds, [(1, 10), (10, 20)]);
         assert!(
             found
-                .merge(campaign(19..21).run(plan, play, |_| {}))
+                .merge(campaign(19..21).run(plan, play, |_| true))
                 .is_err()
         );
     }

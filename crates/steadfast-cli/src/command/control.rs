@@ -10,7 +10,7 @@ use steadfast_cluster::script::{Script, ScriptSpec};
 use super::cluster::contents::User;
 use crate::control::ControlArgs;
 use crate::exit::{refuse, usage};
-use crate::output::{bytes, line};
+use crate::output::{bytes, line, stderr_line};
 
 /// Read and change a running cluster: journal, clock, users, buckets, canned responses
 ///
@@ -275,7 +275,7 @@ impl ControlAction {
     /// Prints a response for people. Most changes have nothing to say.
     fn show(&self, response: &Value) {
         match self {
-            Self::Journal { .. } => entries(response).iter().for_each(show_entry),
+            Self::Journal { since, .. } => show_journal(response, *since),
             Self::Ca => bytes(response.as_str().unwrap_or_default().as_bytes()),
             Self::Scripts => response
                 .as_array()
@@ -354,6 +354,23 @@ fn parse(text: &str) -> anyhow::Result<Value> {
 
 fn entries(journal: &Value) -> &[Value] {
     journal["entries"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Prints the entries, and says on standard error which ones were not read.
+fn show_journal(journal: &Value, since: u64) {
+    let number = |field: &str| journal[field].as_u64().unwrap_or_default();
+    let (applied, forgotten, next) = (number("applied"), number("forgotten"), number("next"));
+    entries(journal).iter().for_each(show_entry);
+    if forgotten > since {
+        stderr_line(format_args!(
+            "the cluster no longer has the writes before {forgotten}: `cluster --journal` keeps more"
+        ));
+    }
+    if next < applied {
+        stderr_line(format_args!(
+            "read up to {next} of {applied} writes: continue with --since {next}"
+        ));
+    }
 }
 
 fn show_entry(entry: &Value) {

@@ -7,7 +7,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::connect::ConnectArgs;
 use crate::exit::{AlreadyReported, usage};
-use crate::output::{BAD, FAINT, GOOD, line, styled};
+use crate::output::{BAD, FAINT, GOOD, line, styled, wrapped_on_terminals};
 
 /// Check a connection step by step, with advice on every step that fails
 ///
@@ -66,9 +66,16 @@ fn print(finding: &Finding) {
         None => finding.text.clone(),
     };
     let (mark, step) = (styled(colour, mark), finding.step);
-    line(format_args!("{mark} {step:<13} {text}"));
+    line(format_args!(
+        "{mark} {step:<13} {}",
+        wrapped_on_terminals(&text, 16)
+    ));
     if let Some(advice) = &finding.advice {
-        line(format_args!("{:15} → {advice}", ""));
+        line(format_args!(
+            "{:16}→ {}",
+            "",
+            wrapped_on_terminals(advice, 18)
+        ));
     }
 }
 

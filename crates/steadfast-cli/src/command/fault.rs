@@ -10,7 +10,7 @@ use steadfast_cluster::suggest;
 
 use crate::control::ControlArgs;
 use crate::exit::usage;
-use crate::output::line;
+use crate::output::{line, wrapped_on_terminals};
 
 /// Inject faults into a running cluster
 ///
@@ -207,12 +207,12 @@ fn print(control: &ControlArgs, response: &Value, show: impl Fn(&Value)) {
 
 fn show(fault: &Value) {
     let rule = fault["rule"].as_str().unwrap_or_default();
+    let (fired, seen, seed) = (&fault["fired"], &fault["seen"], &fault["seed"]);
+    let text = format!("{rule}    hit {fired} of {seen}    seed {seed}");
     line(format_args!(
-        "{:<4} {rule}    hit {} of {}    seed {}",
+        "{:<4} {}",
         fault["id"].to_string(),
-        fault["fired"],
-        fault["seen"],
-        fault["seed"]
+        wrapped_on_terminals(&text, 5)
     ));
 }
 

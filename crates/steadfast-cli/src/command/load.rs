@@ -156,7 +156,7 @@ fn merge(args: &MergeArgs) -> anyhow::Result<()> {
         .map(read)
         .collect::<anyhow::Result<_>>()?;
     let reports = reports.iter().map(|(name, text)| (&**name, &**text));
-    let merged = MergedReport::merge(reports)?;
+    let merged = MergedReport::merge(reports).map_err(|error| usage(format_args!("{error:#}")))?;
     if args.json {
         line(merged.to_json());
     } else {

@@ -39,6 +39,9 @@ pub(crate) struct QueryArgs {
     /// Value of the next of $1, $2, …, as JSON or else as text; repeatable
     #[arg(long = "arg", value_name = "VALUE")]
     positional: Vec<String>,
+    /// Another parameter of the request, as JSON or else as text, such as txid=ID; repeatable
+    #[arg(long, value_name = "NAME=VALUE")]
+    raw: Vec<String>,
     /// The statement changes nothing, so that every retry is safe
     #[arg(long)]
     readonly: bool,
@@ -165,11 +168,12 @@ fn meta_json(meta: &QueryMeta) -> Value {
 impl QueryArgs {
     fn parameters(&self, mut query: Query) -> anyhow::Result<Query> {
         for parameter in &self.named {
-            let parts = parameter.split_once('=');
-            let Some((name, value)) = parts.filter(|(name, _)| !name.is_empty()) else {
-                refuse!("invalid --param {parameter:?}: write NAME=VALUE");
-            };
-            query = query.named(name, &parse_value(value)).map_err(usage)?;
+            let (name, value) = parse_named("--param", parameter)?;
+            query = query.named(name, &value).map_err(usage)?;
+        }
+        for parameter in &self.raw {
+            let (name, value) = parse_named("--raw", parameter)?;
+            query = query.raw(name, &value).map_err(usage)?;
         }
         for value in &self.positional {
             query = query.positional(&parse_value(value)).map_err(usage)?;
@@ -178,6 +182,13 @@ impl QueryArgs {
         // The metrics of a statement that failed can prove that nothing was changed.
         let query = query.metrics(self.connect.verbose || self.connect.json || !self.readonly);
         Ok(query.retry(self.connect.strategy()))
+    }
+}
+
+fn parse_named<'a>(option: &str, text: &'a str) -> anyhow::Result<(&'a str, Value)> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name, parse_value(value))),
+        _ => refuse!("invalid {option} {text:?}: write NAME=VALUE"),
     }
 }
 

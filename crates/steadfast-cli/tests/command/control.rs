@@ -167,6 +167,30 @@ fn the_journal_shows_the_writes_of_a_key() {
 }
 
 #[test]
+fn the_journal_says_what_it_does_not_show() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("documents.json");
+    std::fs::write(&path, r#"{"a": 1, "b": 2, "c": 3}"#).unwrap();
+    let load = ["--load", path.to_str().unwrap(), "--journal", "2"];
+    let cluster = Running::start(&[&["--vbuckets", "16"], &load[..]].concat());
+    let journal = |arguments: &[&str]| cluster.run(&[&["control", "journal"], arguments].concat());
+    let part = journal(&["--limit", "1"]);
+    assert_eq!(part.stdout.lines().count(), 1, "{part:?}");
+    for said in [
+        "no longer has the writes before 1",
+        "read up to 2 of 3 writes",
+    ] {
+        assert!(part.stderr.contains(said), "{part:?}");
+    }
+    let rest = journal(&["--since", "2"]);
+    assert_eq!(
+        (rest.stdout.lines().count(), &*rest.stderr),
+        (1, ""),
+        "{rest:?}"
+    );
+}
+
+#[test]
 fn what_control_cannot_do_has_a_status() {
     let cluster = Running::start(&["--vbuckets", "16"]);
     for (line, status) in [

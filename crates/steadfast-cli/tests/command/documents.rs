@@ -216,6 +216,15 @@ fn queries_print_one_row_per_line() {
         wrong.stderr.contains("parsing failure (code 3000)"),
         "{wrong:?}"
     );
+    let begun = served.run(&["query", &cluster, "BEGIN WORK"]);
+    let begun: serde_json::Value = serde_json::from_str(&begun.stdout).unwrap();
+    let txid = format!("txid={}", begun["txid"].as_str().unwrap());
+    let inside = served.run(&["query", &cluster, "COMMIT", "--raw", &txid]);
+    assert!(inside.ok(), "{inside:?}");
+    let ended = served.run(&["query", &cluster, "COMMIT", "--raw", &txid]);
+    assert!(ended.stderr.contains("is not open here"), "{ended:?}");
+    let wrong = served.run(&["query", &cluster, "SELECT 1", "--raw", "x"]);
+    assert_eq!(wrong.status, 2, "{wrong:?}");
     let wrong = served.run(&["query", &cluster, "SELECT 1", "--param", "x"]);
     assert_eq!(wrong.status, 2, "{wrong:?}");
 }

@@ -144,17 +144,41 @@ fn a_custom_error_map_explains_a_status_and_directs_its_retries() {
 
 #[test]
 fn a_table_has_every_end_of_an_attempt() {
-    let table = explain("kv upsert --table");
-    for line in [
-        "SOCKET_CLOSED_WHILE_IN_FLIGHT        no retry: it may have been applied, and upsert is not idempotent",
-        "answered ETMPFAIL (0x86)                                  KV_TEMPORARY_FAILURE                 retry: ",
-        "answered E2BIG (0x03)                                     ValueTooLarge                        no retry: the response is final",
+    let table = explain("kv upsert --table").stdout;
+    // Each row is below its decision.
+    for (decision, cause, ended) in [
+        (
+            "no retry: it may have been applied, and upsert is not idempotent",
+            "SOCKET_CLOSED_WHILE_IN_FLIGHT",
+            "got no answer: the connection closed",
+        ),
+        (
+            "retry: ",
+            "KV_TEMPORARY_FAILURE",
+            "answered ETMPFAIL (0x86)",
+        ),
+        (
+            "no retry: the response is final",
+            "ValueTooLarge",
+            "answered E2BIG (0x03)",
+        ),
     ] {
-        assert!(
-            table.stdout.contains(line),
-            "{line}\nis not in\n{}",
-            table.stdout
-        );
+        let row = format!("\n  {cause:<33} {ended}\n");
+        let (above, _) = table.split_once(&row).expect(&row);
+        let found = above.lines().rfind(|line| !line.starts_with(' ')).unwrap();
+        assert!(found.starts_with(decision), "{found}\nis above\n{row}");
+    }
+    for operation in [
+        "kv get_and_lock",
+        "query",
+        "analytics",
+        "search",
+        "views",
+        "management POST",
+    ] {
+        for line in explain(&format!("{operation} --table")).stdout.lines() {
+            assert!(line.chars().count() <= 80, "{operation}: {line}");
+        }
     }
     let rows = json("views --table");
     let retried = rows

@@ -53,6 +53,21 @@ fn every_command_has_a_manual_page() {
         let page = std::fs::read_to_string(pages.join(format!("steadfast-{name}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");
     }
+    let page = std::fs::read_to_string(pages.join("steadfast-upsert.1")).unwrap();
+    let synopsis = page
+        .lines()
+        .skip_while(|line| *line != ".SH SYNOPSIS")
+        .nth(1);
+    let synopsis = synopsis.unwrap().replace("\\-", "-");
+    for part in [
+        "steadfast upsert ",
+        " [--user <NAME>]",
+        " [--json]",
+        " <KEY>",
+        " [VALUE]",
+    ] {
+        assert!(synopsis.contains(part), "{part}: {synopsis}");
+    }
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
     let refused = steadfast(&["man", file.to_str().unwrap()]);

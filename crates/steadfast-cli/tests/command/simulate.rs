@@ -1,7 +1,14 @@
 //! `steadfast simulate`: replay, plans and results that merge.
 
+#[cfg(unix)]
+use std::io::{BufRead, BufReader};
+#[cfg(unix)]
+use std::process::{Command, Stdio};
+
 use serde_json::Value;
 
+#[cfg(unix)]
+use crate::support::command;
 use crate::support::steadfast;
 
 const SMALL: [&str; 4] = ["--duration", "2s", "--rate", "100"];
@@ -38,6 +45,42 @@ fn results_of_different_seeds_merge_and_of_the_same_do_not() {
     assert!(merged.stdout.starts_with("2 seeds: 2 held"), "{merged:?}");
     let twice = steadfast(&["simulate", "--merge", &a, &a]);
     assert_eq!(twice.status, 2, "{twice:?}");
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_keeps_the_seeds_that_ran() {
+    let many = [
+        "simulate",
+        "--seeds",
+        "1..1000000",
+        "--duration",
+        "100ms",
+        "--rate",
+        "100",
+    ];
+    let mut simulate = command(&many)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut progress = BufReader::new(simulate.stderr.take().unwrap()).lines();
+    assert_eq!(progress.next().unwrap().unwrap(), "20 seeds, 0 failed");
+    let id = simulate.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let rest: Vec<_> = progress.map(Result::unwrap).collect();
+    let output = simulate.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{rest:?}");
+    let found = String::from_utf8(output.stdout).unwrap();
+    let (runs, text) = found.split_once(" seeds: ").unwrap();
+    assert!(runs.parse::<u64>().unwrap() >= 20, "{found}");
+    assert!(text.starts_with(&format!("{runs} held")), "{found}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::case::ExplainedCase;
 use super::operation::ExplainedOperation;
-use crate::output::{BAD, FAINT, GOOD, STRONG, line, styled};
+use crate::output::{BAD, FAINT, GOOD, STRONG, line, styled, wrapped};
 
 pub(super) fn print(operation: &ExplainedOperation, cases: &[ExplainedCase], json: bool) {
     if json {
@@ -17,30 +17,16 @@ pub(super) fn print(operation: &ExplainedOperation, cases: &[ExplainedCase], jso
     };
     let title = format!("{} {}, {idempotent}", operation.service, operation.name);
     line(styled(STRONG, title));
-    let rows: Vec<_> = cases
-        .iter()
-        .map(|case| {
-            (
-                case,
-                [
-                    case.ended().to_owned(),
-                    case.cause().to_owned(),
-                    case.decision(),
-                ],
-            )
-        })
-        .collect();
-    let width = |column: usize| {
-        let widths = rows.iter().map(|(_, row)| row[column].chars().count());
-        widths.max().unwrap_or_default()
-    };
-    let (first, second, third) = (width(0), width(1), width(2));
-    for (case, [ended, cause, decision]) in &rows {
-        let colour = if case.would_retry() { GOOD } else { BAD };
-        line(format_args!(
-            "  {ended:<first$}  {cause:<second$}  {}  {}",
-            styled(colour, format!("{decision:<third$}")),
-            styled(FAINT, case.rule()),
-        ));
+    let mut above = None;
+    for case in cases {
+        let decided = (case.decision(), case.rule());
+        if above.as_ref() != Some(&decided) {
+            let colour = if case.would_retry() { GOOD } else { BAD };
+            line(styled(colour, wrapped(&decided.0, 0)));
+            line(format_args!("  {}", styled(FAINT, wrapped(decided.1, 2))));
+        }
+        let row = format!("{:<33} {}", case.cause(), case.ended());
+        line(format_args!("  {}", wrapped(&row, 2)));
+        above = Some(decided);
     }
 }

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -13,8 +14,9 @@ use clap::Args;
 use steadfast_sim::{Campaign, Findings, RunOutcome, RunPlan};
 
 use crate::duration;
-use crate::exit::refuse;
+use crate::exit::{AlreadyReported, refuse};
 use crate::output::{line, stderr_line};
+use crate::signals::StopSignals;
 
 /// Run client, cluster and load in virtual time, from seeds
 ///
@@ -37,7 +39,8 @@ Examples:
 Exit status:
   0  every check held
   1  a seed failed, or a second run differed from its first
-  2  the command line is invalid, or names a file that cannot be read")]
+  2  the command line is invalid, or names a file that cannot be read
+  130, 143  interrupted; the results are those of the seeds that ran")]
 pub(crate) struct SimulateArgs {
     /// The seeds to run, without the last: FIRST..END
     #[arg(long, value_name = "FIRST..END", value_parser = range, default_value = "1..101")]
@@ -58,8 +61,8 @@ pub(crate) struct SimulateArgs {
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// How many seeds run at a time [default: one for each core]
-    #[arg(long)]
-    jobs: Option<usize>,
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
     /// The real time that each run may take; a run that takes longer has failed
     #[arg(long, default_value = "2m", value_parser = duration::parse_positive)]
     limit: Duration,
@@ -92,17 +95,46 @@ pub(crate) fn run(args: SimulateArgs) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let campaign = Campaign {
         seeds: args.seeds.clone(),
-        jobs: args.jobs.unwrap_or(cores),
+        jobs: args.jobs.map_or(cores, usize::from),
         shrinks: !args.no_shrink,
-        stops: args.stop,
     };
+    let interrupted = watch_signals()?;
     let named = AtomicUsize::new(0);
     let findings = campaign.run(
         plan,
         |plan| process::play(&program, plan, args.limit).map_err(|error| format!("{error:#}")),
-        |findings| show_progress(&args, findings, &named),
+        |findings| {
+            show_progress(&args, findings, &named);
+            interrupted.get().is_none() && (!args.stop || findings.failures.is_empty())
+        },
     );
-    report(&args, &findings)
+    report(&args, &findings)?;
+    match interrupted.get() {
+        Some(status) => Err(AlreadyReported::from_status(*status).into()),
+        None => Ok(()),
+    }
+}
+
+/// Returns the status of the first signal, once it has come. The second one ends the process.
+fn watch_signals() -> anyhow::Result<Arc<OnceLock<u8>>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut signals = {
+        let _in_runtime = runtime.enter();
+        StopSignals::listen()?
+    };
+    let first = Arc::new(OnceLock::new());
+    let seen = first.clone();
+    std::thread::spawn(move || {
+        while seen.set(runtime.block_on(signals.next())).is_ok() {
+            stderr_line(
+                "interrupted: seeds under way are completed; interrupt again to end at once",
+            );
+        }
+        std::process::exit(seen.get().copied().unwrap_or_default().into());
+    });
+    Ok(first)
 }
 
 /// Parses `FIRST..END`.

@@ -16,7 +16,11 @@ use steadfast_sim::{RunOutcome, RunPlan};
 /// # Errors
 /// If the process cannot start, has no outcome, or takes too long.
 pub(super) fn play(program: &Path, plan: &RunPlan, limit: Duration) -> anyhow::Result<RunOutcome> {
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    // Ctrl-C in the terminal is for this process, which waits for seeds under way.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command
         .args(["simulate", "--json", "--plan", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
