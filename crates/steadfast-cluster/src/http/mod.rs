@@ -20,6 +20,7 @@ mod analytics;
 mod consistency;
 pub(crate) mod control;
 mod faults;
+mod lenient;
 mod message;
 pub(crate) mod mgmt;
 mod options;
@@ -55,6 +56,7 @@ use crate::cluster::node::{AcceptedConnection, ServerNode};
 use crate::cluster::shared::Shared;
 use crate::kv::Stranger;
 use crate::users::User;
+use lenient::LenientReader;
 use statement_response::ResponseMeta;
 use unread::BodyInPieces;
 
@@ -127,6 +129,8 @@ where
     builder.max_buf_size(TRANSPORT_BUFFER);
     // It would be the system's date.
     builder.auto_date_header(!steadfast_os::is_simulated());
+    let (reader, writer) = tokio::io::split(stream);
+    let stream = tokio::io::join(LenientReader::new(reader), writer);
     let serving = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(serving);
     loop {

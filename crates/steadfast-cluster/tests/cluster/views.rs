@@ -52,6 +52,23 @@ async fn an_unscripted_view_is_missing_or_empty() {
 }
 
 #[tokio::test]
+async fn characters_that_sdks_leave_raw_in_the_uri_are_accepted() {
+    let cluster = cluster(1, 0).await;
+    let document = r#"{"views":{"v":{"map":"GET <a> \n\"b\""}}}"#;
+    ask(&cluster, "PUT", "/b/_design/d", document).await;
+    let path = r#"/b/_design/d/_view/v?startkey=["a","<z>"]"#;
+    let answer = ask(&cluster, "GET", path, "").await;
+    assert_eq!(answer.json(), json!({"total_rows": 0, "rows": []}));
+    let body = r#"{"keys":["<a>"]}"#;
+    assert_eq!(ask(&cluster, "POST", path, body).await.status, 200);
+    let shown = ask(&cluster, "GET", "/b/_design/d", "").await;
+    assert_eq!(
+        shown.json(),
+        serde_json::from_str::<serde_json::Value>(document).unwrap()
+    );
+}
+
+#[tokio::test]
 async fn a_script_sets_the_rows_of_a_view() {
     let cluster = cluster(1, 0).await;
     let rows = [json!({"id": "k", "key": "a", "value": null})];
