@@ -30,15 +30,15 @@ export interface ClusterOptions {
 export interface Pace {
   /** False returns at once, while documents move. */
   wait?: boolean;
-  vbuckets_per_step?: number;
-  pause_ms?: number;
+  vbucketsPerStep?: number;
+  pauseMs?: number;
 }
 
 /** The requests that a fault hits, and values for its effect. */
 export interface FaultCondition {
   opcode?: Opcode;
   key?: string;
-  key_prefix?: string;
+  keyPrefix?: string;
   bucket?: string;
   service?: 'kv' | 'mgmt' | 'query' | 'analytics' | 'search' | 'views';
   node?: number;
@@ -50,7 +50,7 @@ export interface FaultCondition {
   status?: string | number;
   body?: string;
   context?: string;
-  delay_ms?: number;
+  delayMs?: number;
   garble?: 'magic' | 'opaque' | 'length' | 'body';
 }
 

@@ -60,7 +60,7 @@ class Cluster {
 
   /** Injects a fault, until it is removed. */
   async fault(effect, condition = {}) {
-    return new Fault(this, await this.call('POST', '/faults', { effect, ...condition }));
+    return new Fault(this, await this.call('POST', '/faults', { effect, ...toFields(condition) }));
   }
 
   /** Injects a fault while a function runs, and returns the fault. */
@@ -108,8 +108,9 @@ class Cluster {
 
   /** Starts a rebalance, and waits as long as documents move. */
   async #move(change, pace, of = {}) {
-    const started = await this.call('POST', `/topology/${change}`, { ...of, ...pace, wait: false });
-    const patience = 60_000 + (pace.pause_ms ?? 0);
+    const body = { ...of, ...toFields(pace), wait: false };
+    const started = await this.call('POST', `/topology/${change}`, body);
+    const patience = 60_000 + (body.pause_ms ?? 0);
     let [moved, since] = [undefined, Date.now()];
     while (pace.wait ?? true) {
       const last = await this.call('GET', '/topology/rebalance');
@@ -285,13 +286,24 @@ async function toArguments(options, folder) {
       await fs.writeFile(file, JSON.stringify(value));
       value = file;
     }
-    const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    const flag = `--${spelled(name, '-')}`;
     for (const one of Array.isArray(value) ? value : [value]) {
       if (one === true) line.push(flag);
       else if (one !== false && one != null) line.push(flag, String(one));
     }
   }
   return line;
+}
+
+/** Fields as the control endpoint spells them: `keyPrefix` is `key_prefix`. */
+function toFields(options) {
+  return Object.fromEntries(
+    Object.entries(options).map(([name, value]) => [spelled(name, '_'), value]),
+  );
+}
+
+function spelled(name, separator) {
+  return name.replace(/[A-Z]/g, (letter) => separator + letter.toLowerCase());
 }
 
 function splitAddress(address) {

@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_campaign_that_is_stopped_keeps_the_seeds_that_it_ran() {
-        let play = |plan: &Plan| outcome(plan, 0, plan.seed != 9);
+        let play = |plan: &RunPlan| outcome(plan, 0, plan.seed != 9);
         let one_at_a_time = Campaign {
             jobs: 1,
             ..campaign(1..1000)

@@ -17,7 +17,7 @@ describe('the shop', () => {
   afterEach(() => connection.close());
 
   it('loses no order in a rebalance', async () => {
-    await cluster().rebalanceIn({ wait: false, vbuckets_per_step: 1, pause_ms: 20 });
+    await cluster().rebalanceIn({ wait: false, vbucketsPerStep: 1, pauseMs: 20 });
     const placed = [];
     while (await cluster().isRebalancing()) {
       const key = `order:${placed.length}`;

@@ -23,7 +23,7 @@ describe('a cluster', () => {
   });
 
   it('waits for a rebalance', async () => {
-    const node = await cluster().rebalanceIn({ vbuckets_per_step: 64, pause_ms: 1 });
+    const node = await cluster().rebalanceIn({ vbucketsPerStep: 64, pauseMs: 1 });
     assert.equal(await cluster().isRebalancing(), false);
     await cluster().rebalanceOut(node);
   });
@@ -62,15 +62,15 @@ describe('a cluster', () => {
 
   it('has nodes that join, crash, return and leave', async () => {
     const up = async () => (await cluster().call('GET', '/status')).nodes.map((node) => node.up);
-    assert.equal(await cluster().rebalanceIn({ pause_ms: 0 }), 1);
+    assert.equal(await cluster().rebalanceIn({ pauseMs: 0 }), 1);
     await cluster().crash(1);
     assert.deepEqual(await up(), [true, false]);
     await cluster().restart(1);
     assert.deepEqual(await up(), [true, true]);
     await cluster().failOver(1);
     await cluster().recover(1);
-    await cluster().rebalance({ pause_ms: 0 });
-    await cluster().rebalanceOut(0, { pause_ms: 0 });
+    await cluster().rebalance({ pauseMs: 0 });
+    await cluster().rebalanceOut(0, { pauseMs: 0 });
     assert.equal(await cluster().isRebalancing(), false);
     await cluster().advanceClock(3600);
   });

@@ -185,9 +185,16 @@ mod tests {
     #[test]
     fn the_types_of_the_packages_have_every_field_and_every_effect() {
         for [name, ..] in fields().filter(|[name, ..]| name != "effect") {
+            // `key_prefix` is `keyPrefix`.
+            let mut words = name.split('_');
+            let mut camel = words.next().unwrap().to_owned();
+            for word in words {
+                camel += &word[..1].to_uppercase();
+                camel += &word[1..];
+            }
             assert!(
-                NODE_TYPES.contains(&format!("  {name}?:")),
-                "index.d.ts lacks {name}"
+                NODE_TYPES.contains(&format!("  {camel}?:")),
+                "index.d.ts lacks {camel}"
             );
             assert!(
                 GO_TYPES.contains(&format!("json:\"{name},")),
