@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use steadfast::Standard;
 use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_couchbase::options::BreakerOptions;
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection, Credentials};
@@ -33,9 +34,14 @@ pub(crate) async fn run() -> Done {
         .fleet(true)
         // A shorter window than usual, so that an outage shows soon.
         .circuit_breaker(BreakerOptions::new().rolling_window(Duration::from_secs(5)));
-    let login = Credentials::password("app", "secret");
-    let cluster = Cluster::connect_with(&server.connection_string(), login, options).await?;
+    let login = || Credentials::password("app", "secret");
+    let address = server.connection_string();
+    let cluster = Cluster::connect_with(&address, login(), options).await?;
     let documents = cluster.bucket("travel").default_collection();
+    // Another client, whose retries are paid from a budget.
+    let options = ClusterOptions::new().retry_strategy(Standard::guidance());
+    let budgeted = Cluster::connect_with(&address, login(), options).await?;
+    let counters = budgeted.bucket("travel").default_collection();
     for number in 0..100 {
         documents.upsert(&format!("u:{number}"), &number).await?;
     }
@@ -52,20 +58,21 @@ pub(crate) async fn run() -> Done {
             }
         }
         if let Ok(place) = places.clone().try_acquire_owned() {
-            let documents = documents.clone();
+            let (documents, counters) = (documents.clone(), counters.clone());
             tokio::spawn(async move {
-                operate(&documents, round).await;
+                operate(&documents, &counters, round).await;
                 drop(place);
             });
         }
     }
     cluster.close().await;
+    budgeted.close().await;
     Ok(())
 }
 
 /// Two reads of documents that exist, one of a document that does not, and a write. What fails
 /// is in the metrics.
-async fn operate(documents: &Collection, round: u64) {
+async fn operate(documents: &Collection, counters: &Collection, round: u64) {
     for number in [round % 100, (round + 50) % 100] {
         let started = Instant::now();
         let read = documents.get(&format!("u:{number}")).timeout(TIMEOUT).await;
@@ -75,7 +82,7 @@ async fn operate(documents: &Collection, round: u64) {
         }
     }
     let _ = documents.get("nobody").timeout(TIMEOUT).await;
-    let _ = documents
+    let _ = counters
         .increment("visits")
         .initial(1)
         .timeout(TIMEOUT)
