@@ -1,12 +1,14 @@
 //! Runs the client: a command in its own process group, with a limit.
 //!
-//! Whatever the command does, nothing of it is left: the group is killed before its leader is
+//! A command has ended when all of its processes have: one that it leaves may send the request
+//! again. Whatever it does, nothing of it is left: the group is killed before its leader is
 //! reaped, so that its number cannot belong to another group. A process that has left the group
 //! is found by a variable of its environment, on Linux.
 
 use std::ffi::OsString;
 use std::io;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -18,8 +20,20 @@ use tokio::time::{sleep, timeout};
 
 /// How often a command is looked at.
 const PERIOD: Duration = Duration::from_millis(5);
+/// How long the processes that a command leaves are watched.
+const AFTERMATH: Duration = Duration::from_secs(5);
+/// How often they are looked for.
+const SEARCH_PERIOD: Duration = Duration::from_millis(20);
 /// How much of the error output is kept.
 const KEPT: usize = 2048;
+/// The variables in which clients look for certificates to trust: those that use OpenSSL, Go or
+/// rustls, curl, requests, Node.
+const TRUSTED: [&str; 4] = [
+    "SSL_CERT_FILE",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+];
 /// The variable that marks the processes of an audit.
 const MARK: &str = "AUDIT_RUN";
 
@@ -29,6 +43,8 @@ pub(crate) struct CommandTemplate {
     words: Vec<OsString>,
     /// Marks the processes of this audit.
     mark: String,
+    /// The number of runs, for a mark of each.
+    runs: Arc<AtomicU32>,
 }
 
 /// What the command is asked to do.
@@ -40,6 +56,8 @@ pub(crate) struct Assignment {
     pub(crate) key: String,
     /// A file to upload.
     pub(crate) file: String,
+    /// A file with the certificate to trust, if the server has one.
+    pub(crate) ca: Option<String>,
 }
 
 /// How a command ended.
@@ -47,7 +65,7 @@ pub(crate) struct Assignment {
 pub struct ClientEnd {
     /// What ended it.
     pub cause: ExitCause,
-    /// Whether it left processes running, which were killed.
+    /// Whether processes that it left ran on for 5 s, and were killed.
     pub left_processes: bool,
     /// The end of its error output.
     pub stderr: String,
@@ -73,8 +91,9 @@ impl CommandTemplate {
     pub(crate) fn new(words: Vec<OsString>) -> Option<Self> {
         static AUDITS: AtomicU32 = AtomicU32::new(0);
         let number = AUDITS.fetch_add(1, Ordering::Relaxed);
-        let mark = format!("{}-{number}", std::process::id());
-        (!words.is_empty()).then_some(Self { words, mark })
+        let mark = format!("{}-{number}.", std::process::id());
+        let runs = Arc::default();
+        (!words.is_empty()).then_some(Self { words, mark, runs })
     }
 
     pub(crate) fn program(&self) -> String {
@@ -93,14 +112,30 @@ impl CommandTemplate {
         expired: impl Future<Output = ()>,
     ) -> io::Result<ClientEnd> {
         let begun = std::time::Instant::now();
-        let mut running = RunningCommand::start(self.command(assignment))?;
+        let mark = format!(
+            "{}{}.",
+            self.mark,
+            self.runs.fetch_add(1, Ordering::Relaxed)
+        );
+        let mut command = self.command(assignment);
+        let mut running = RunningCommand::start(command.env(MARK, &mark))?;
+        let mut expired = std::pin::pin!(expired);
         let stopped = tokio::select! {
             biased;
             ended = running.ended() => ended.map(|()| false)?,
-            () = expired => true,
+            () = &mut expired => true,
         };
         let after = begun.elapsed();
-        let left_processes = running.kill_group(stopped);
+        if !stopped {
+            let gone = timeout(AFTERMATH, running.all_ended(&mark));
+            tokio::select! {
+                _ = gone => {}
+                () = expired => {}
+            }
+        }
+        let left_processes = !running.others(&mark).is_empty();
+        running.kill_group(stopped);
+        kill_marked(&mark);
         let status = running.child.wait().await?;
         let cause = match status.code() {
             _ if stopped => ExitCause::Stopped,
@@ -116,10 +151,9 @@ impl CommandTemplate {
         })
     }
 
-    /// Kills what is left of all runs, and returns how many processes that were. They have left
-    /// the groups of their commands.
-    pub(crate) fn sweep(&self) -> usize {
-        kill_marked(&self.mark)
+    /// Kills what is left of all runs.
+    pub(crate) fn sweep(&self) {
+        kill_marked(&self.mark);
     }
 
     /// Makes a command from the words as they are.
@@ -143,6 +177,7 @@ impl CommandTemplate {
                 .replace("{method}", &assignment.method)
                 .replace("{key}", &assignment.key)
                 .replace("{file}", &assignment.file)
+                .replace("{ca}", assignment.ca.as_deref().unwrap_or_default())
                 .into()
         };
         let mut command = Command::new(filled(&self.words[0]));
@@ -152,7 +187,7 @@ impl CommandTemplate {
             .env("AUDIT_METHOD", &assignment.method)
             .env("AUDIT_KEY", &assignment.key)
             .env("AUDIT_FILE", &assignment.file)
-            .env(MARK, &self.mark)
+            .env("AUDIT_CA", assignment.ca.as_deref().unwrap_or_default())
             // A proxy would stand between the client and the server.
             .env("NO_PROXY", "*")
             .env("no_proxy", "*")
@@ -160,6 +195,9 @@ impl CommandTemplate {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
+        if let Some(ca) = &assignment.ca {
+            command.envs(TRUSTED.map(|name| (name, ca)));
+        }
         #[cfg(unix)]
         command.process_group(0);
         command
@@ -175,7 +213,7 @@ pub(crate) struct RunningCommand {
 }
 
 impl RunningCommand {
-    pub(crate) fn start(mut command: Command) -> io::Result<Self> {
+    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         let mut child = command.spawn()?;
         let stderr = child.stderr.take();
         Ok(Self {
@@ -225,27 +263,54 @@ impl RunningCommand {
         self.child.wait().await.map(drop)
     }
 
-    /// Kills the group, and returns whether it had other processes than the command. Its number
-    /// is still its own, because nobody has waited for the command.
-    #[cfg(unix)]
-    pub(crate) fn kill_group(&mut self, _: bool) -> bool {
-        use rustix::process::{Signal, kill_process_group};
-        let Some(group) = self.group.take() else {
-            return false;
+    /// Waits until no process with this mark is left, and none in the group. A process that
+    /// forks and exits can escape one look at the list of processes, so it takes two.
+    ///
+    /// Cancel-safe.
+    async fn all_ended(&self, mark: &str) {
+        let mut looks = 0;
+        while looks < 2 {
+            looks = match self.others(mark).is_empty() {
+                true => looks + 1,
+                false => 0,
+            };
+            sleep(SEARCH_PERIOD).await;
+        }
+    }
+
+    /// Returns the live processes of the command, without itself.
+    #[cfg(target_os = "linux")]
+    fn others(&self, mark: &str) -> Vec<rustix::process::Pid> {
+        let leader = self.group.map(rustix::process::Pid::as_raw_pid);
+        let of_command = |id: &i32| {
+            Some(*id) != leader
+                && (is_marked(*id, mark) || leader.is_some() && group(*id) == leader)
         };
-        let others = has_other_members(group.as_raw_pid());
-        // If it is gone, there is nothing to kill.
-        let _ = kill_process_group(group, Signal::KILL);
-        others
+        let ids = processes().filter(of_command);
+        ids.filter_map(rustix::process::Pid::from_raw).collect()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn others(&self, _: &str) -> Vec<()> {
+        Vec::new()
+    }
+
+    /// Kills the group. Its number is still its own, because nobody has waited for the command.
+    #[cfg(unix)]
+    pub(crate) fn kill_group(&mut self, _: bool) {
+        use rustix::process::{Signal, kill_process_group};
+        if let Some(group) = self.group.take() {
+            // If it is gone, there is nothing to kill.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 
     #[cfg(not(unix))]
-    pub(crate) fn kill_group(&mut self, stopped: bool) -> bool {
+    pub(crate) fn kill_group(&mut self, stopped: bool) {
         if stopped {
             // It may have ended meanwhile.
             let _ = self.child.start_kill();
         }
-        false
     }
 
     /// Returns the end of the error output. A process that has left the group may hold it open.
@@ -264,49 +329,40 @@ impl Drop for RunningCommand {
     }
 }
 
-/// Decides whether a process group has live members besides its leader.
+/// Returns the group of a live process.
 #[cfg(target_os = "linux")]
-fn has_other_members(group: i32) -> bool {
-    processes().any(|id| {
-        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        // The name, which is in brackets, may have spaces. Then: state, parent, group.
-        let mut fields = stat
-            .rsplit(')')
-            .next()
-            .unwrap_or_default()
-            .split_whitespace();
-        let state = fields.next();
-        id != group && state != Some("Z") && fields.nth(1) == Some(&*group.to_string())
-    })
+fn group(id: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name, which is in brackets, may have spaces. Then: state, parent, group.
+    let mut fields = stat.rsplit(')').next()?.split_whitespace();
+    let state = fields.next()?;
+    let group = fields.nth(1)?.parse().ok()?;
+    (state != "Z").then_some(group)
 }
 
-#[cfg(all(unix, not(target_os = "linux")))]
-fn has_other_members(_: i32) -> bool {
-    false
-}
-
-/// Kills the processes with this mark, and returns how many they were.
+/// Decides whether the mark of a process begins so.
 #[cfg(target_os = "linux")]
-fn kill_marked(mark: &str) -> usize {
-    use rustix::process::{Pid, Signal, kill_process};
+fn is_marked(id: i32, mark: &str) -> bool {
+    let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
     let mark = format!("{MARK}={mark}");
-    let ours = |id: &i32| {
-        let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-        environment
-            .split(|byte| *byte == 0)
-            .any(|entry| entry == mark.as_bytes())
-    };
-    processes()
-        .filter(ours)
-        .filter_map(Pid::from_raw)
-        .filter(|id| kill_process(*id, Signal::KILL).is_ok())
-        .count()
+    environment
+        .split(|byte| *byte == 0)
+        .any(|entry| entry.starts_with(mark.as_bytes()))
+}
+
+/// Kills the processes whose mark begins so.
+#[cfg(target_os = "linux")]
+fn kill_marked(mark: &str) {
+    use rustix::process::{Pid, Signal, kill_process};
+    let marked = processes().filter(|id| is_marked(*id, mark));
+    for id in marked.filter_map(Pid::from_raw) {
+        // If it is gone, there is nothing to kill.
+        let _ = kill_process(id, Signal::KILL);
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn kill_marked(_: &str) -> usize {
-    0
-}
+fn kill_marked(_: &str) {}
 
 #[cfg(target_os = "linux")]
 fn processes() -> impl Iterator<Item = i32> {
@@ -314,13 +370,14 @@ fn processes() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// Replaces what a terminal would not print as text.
+/// Returns text that a terminal can print, or says that it is none.
 fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let shown = |c: char| match c {
-        '\n' => '\n',
-        c if c.is_control() => '\u{fffd}',
-        c => c,
-    };
+    let is_bad = |c: char| c == '\u{fffd}' || c.is_control() && !c.is_whitespace();
+    let bad = text.chars().filter(|c| is_bad(*c)).count();
+    if bad > text.chars().count() / 10 {
+        return "(what it printed is not text)".to_owned();
+    }
+    let shown = |c: char| if is_bad(c) { '\u{fffd}' } else { c };
     text.trim().chars().map(shown).collect()
 }

@@ -28,7 +28,7 @@ mod report;
 mod run;
 mod server;
 
-pub use cases::AuditCase;
+pub use cases::{AuditCase, AuditProtocol};
 pub use command::{ClientEnd, ExitCause};
 pub use expect::{DemandResult, SafetyDemand};
 pub use journal::HttpArrival;

@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use crate::cases::RequestKind;
-use crate::command::{Assignment, ClientEnd, CommandTemplate, ExitCause};
-use crate::run::{AuditError, AuditSettings, until_limit};
-use crate::server::{ScriptedServer, ServerScript};
+use crate::command::{ClientEnd, CommandTemplate, ExitCause};
+use crate::run::{AuditError, AuditSettings, Props, until_limit};
+use crate::server::ScriptedServer;
 
 /// What a command sent when it was asked for a kind of request.
 #[derive(Clone, Debug)]
@@ -31,16 +31,11 @@ impl Probe {
         settings: &AuditSettings,
         template: &CommandTemplate,
         asked: RequestKind,
-        file: &str,
+        props: &Props,
     ) -> Result<Self, AuditError> {
-        let script = ServerScript {
-            fault: None,
-            refuses_for: Duration::ZERO,
-            path: "/audit-0".to_owned(),
-        };
-        let server = ScriptedServer::start(script).map_err(AuditError::Server)?;
+        let server = ScriptedServer::start(props.script(0)).map_err(AuditError::Server)?;
         let log = server.log().clone();
-        let assignment = Assignment::new(&asked, server.url(0), file);
+        let assignment = props.assignment(&asked, server.url(0));
         let expired = until_limit(&log, settings.start_limit, settings.limit, || {});
         let ended = template.run(&assignment, expired).await;
         let end = ended.map_err(|source| {
@@ -49,7 +44,7 @@ impl Probe {
         })?;
         let arrivals = log.arrivals();
         let Some(first) = arrivals.first() else {
-            return Err(AuditError::no_request(&end, &server.url(0), settings));
+            return Err(AuditError::no_request(&end, &server, settings));
         };
         if let ExitCause::Stopped = end.cause {
             return Err(AuditError::DoesNotEnd { after: end.after });
@@ -70,19 +65,5 @@ impl Probe {
             body: first.body,
             end,
         })
-    }
-}
-
-impl Assignment {
-    pub(crate) fn new(kind: &RequestKind, url: String, file: &str) -> Self {
-        Self {
-            url,
-            method: kind.method.clone(),
-            key: match kind.keyed {
-                true => "5f2c7a0e-audit".to_owned(),
-                false => String::new(),
-            },
-            file: file.to_owned(),
-        }
     }
 }

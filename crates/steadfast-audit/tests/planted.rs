@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic fails the test")]
 
-#[path = "planted/client.rs"]
+#[path = "planted/client/mod.rs"]
 mod client;
 #[path = "planted/commands.rs"]
 #[cfg(unix)]
@@ -15,17 +15,28 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use client::{Failed, Policy};
-use steadfast_audit::{AuditReport, AuditSettings, DemandResult, Rating, SafetyDemand, audit_http};
+use steadfast_audit::{
+    AuditProtocol, AuditReport, AuditSettings, DemandResult, Rating, SafetyDemand, audit_http,
+};
 
-/// Audits the client that an ignored test of this binary is.
-async fn audit(client: &str, only: &[&str]) -> AuditReport {
+/// Returns the command that runs an ignored test of this binary: a client.
+fn command(client: &str) -> Vec<OsString> {
     let binary = std::env::current_exe().unwrap();
     let mut command: Vec<OsString> = vec![binary.into()];
     command.extend(["--ignored", "--exact", client].map(OsString::from));
+    command
+}
+
+async fn audit(client: &str, only: &[&str]) -> AuditReport {
+    audit_over(AuditProtocol::default(), client, only).await
+}
+
+async fn audit_over(protocol: AuditProtocol, client: &str, only: &[&str]) -> AuditReport {
     let settings = AuditSettings {
+        protocol,
         only: only.iter().map(|part| (*part).to_owned()).collect(),
-        limit: Duration::from_secs(10),
-        ..AuditSettings::new(command)
+        limit: Duration::from_secs(40),
+        ..AuditSettings::new(command(client))
     };
     audit_http(&settings, |_| {}).await.unwrap()
 }
@@ -167,6 +178,112 @@ async fn a_good_client_is_good_in_every_case() {
 #[ignore = "a client"]
 fn good_client() {
     client::run(&Policy::default());
+}
+
+const HTTP2: AuditProtocol = AuditProtocol {
+    http2: true,
+    tls: false,
+};
+const BOTH: AuditProtocol = AuditProtocol {
+    http2: true,
+    tls: true,
+};
+
+#[tokio::test]
+async fn a_good_client_is_good_with_tls() {
+    let tls = AuditProtocol {
+        http2: false,
+        tls: true,
+    };
+    let parts = [
+        "/handshake/",
+        "/closed",
+        "/reset/once",
+        "/503/once",
+        "/303",
+        "/307",
+    ];
+    let report = audit_over(tls, "good_client", &parts).await;
+    assert_rated(&report, &parts, Rating::Good);
+    assert_rated(&report, &["post/307-closed/"], Rating::Good);
+}
+
+#[tokio::test]
+async fn a_good_client_is_good_with_http2() {
+    for protocol in [HTTP2, BOTH] {
+        let parts = ["post/", "get/", "post-key/goaway"];
+        let report = audit_over(protocol, "good_client_for_http2", &parts).await;
+        assert_rated(&report, &[""], Rating::Good);
+        assert!(report.cases.len() > 60, "{}", report.cases.len());
+        assert_eq!(SafetyDemand::Good.check(&report), DemandResult::Met);
+    }
+}
+
+#[test]
+#[ignore = "a client"]
+fn good_client_for_http2() {
+    client::run(&Policy {
+        http2: true,
+        ..Policy::default()
+    });
+}
+
+#[tokio::test]
+async fn a_client_that_repeats_everything_is_unsafe_with_http2() {
+    let parts = [
+        "post/goaway-late/",
+        "post/reset-stream/",
+        "post/refused-stream/",
+        "post/goaway/",
+    ];
+    let report = audit_over(HTTP2, "client_that_repeats_everything_with_http2", &parts).await;
+    assert_rated(&report, &parts[..2], Rating::Unsafe);
+    assert_rated(&report, &parts[2..], Rating::Good);
+}
+
+#[test]
+#[ignore = "a client"]
+fn client_that_repeats_everything_with_http2() {
+    client::run(&Policy {
+        http2: true,
+        retries: |_, _| true,
+        ..Policy::default()
+    });
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_process_that_sends_the_request_again_is_part_of_the_client() {
+    let report = audit("client_that_leaves_a_retry", &["post/closed/once"]).await;
+    assert_rated(&report, &["post/closed/once"], Rating::Unsafe);
+}
+
+/// Starts a process that sends the request again, and exits.
+#[test]
+#[ignore = "a client"]
+fn client_that_leaves_a_retry() {
+    let request = &["--ignored", "--exact", "client_without_retries"];
+    let binary = std::env::current_exe().unwrap();
+    let first = std::process::Command::new(&binary)
+        .args(request)
+        .status()
+        .unwrap();
+    if !first.success() {
+        let again = format!("sleep 0.5; exec {} {}", binary.display(), request.join(" "));
+        let mut left = std::process::Command::new("setsid");
+        drop(left.args(["sh", "-c", &again]).spawn().unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_that_says_the_post_was_applied_is_not_followed_with_a_post() {
+    let report = audit(
+        "client_that_repeats_everything",
+        &["post/303-here/", "get/303-here/"],
+    )
+    .await;
+    assert_rated(&report, &["post/"], Rating::Unsafe);
+    assert_rated(&report, &["get/"], Rating::Good);
 }
 
 #[tokio::test]

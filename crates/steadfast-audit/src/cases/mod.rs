@@ -47,10 +47,55 @@ pub enum Action {
     RespondLater(u16, Later),
     /// Redirects to a server that refuses connections.
     Redirect(u16),
+    /// Redirects to another path of this server.
+    RedirectHere(u16),
+    /// Redirects to another path of this server, which reads the request and closes the
+    /// connection.
+    RedirectThenClose(u16),
     /// Responds before it has read the body, and closes the connection.
     RespondEarly(u16),
     /// Sends a successful response, one byte at a time.
     Drip,
+    /// Closes the connection in the TLS handshake.
+    CutHandshake,
+    /// Sends a `GOAWAY` that excludes the request.
+    GoAway,
+    /// Reads the request and sends a `GOAWAY` that includes it, but no response.
+    GoAwayLate,
+    /// Refuses the stream.
+    RefuseStream,
+    /// Reads the request and resets its stream.
+    ResetStream,
+}
+
+impl Action {
+    /// Decides whether a client comes back because it is told to, at once.
+    pub(crate) const fn redirects(self) -> bool {
+        matches!(
+            self,
+            Self::Redirect(_) | Self::RedirectHere(_) | Self::RedirectThenClose(_)
+        )
+    }
+}
+
+/// The protocol that a client is audited with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuditProtocol {
+    /// Whether the server speaks HTTP/2, and nothing else.
+    pub http2: bool,
+    /// Whether the server has a certificate.
+    pub tls: bool,
+}
+
+impl fmt::Display for AuditProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.http2, self.tls) {
+            (false, false) => "HTTP/1.1",
+            (false, true) => "HTTP/1.1 with TLS",
+            (true, false) => "HTTP/2 without TLS",
+            (true, true) => "HTTP/2 with TLS",
+        })
+    }
 }
 
 /// What a `Retry-After` says.
@@ -184,8 +229,21 @@ pub struct AuditCase {
 
 impl AuditCase {
     /// Lists the cases of a kind of request.
-    pub(crate) fn of_kind(kind: &RequestKind) -> impl Iterator<Item = Self> + '_ {
-        FAULTS.iter().copied().flatten().flat_map(move |fault| {
+    pub(crate) fn of_kind(
+        kind: &RequestKind,
+        protocol: AuditProtocol,
+    ) -> impl Iterator<Item = Self> + '_ {
+        let faults = FAULTS.iter().copied().flatten();
+        let faults = faults.filter(move |fault| match fault.action {
+            // HTTP/2 has its own ways to leave a request unread.
+            Action::CloseUnread => !protocol.http2,
+            Action::CutHandshake => protocol.tls,
+            Action::GoAway | Action::GoAwayLate | Action::RefuseStream | Action::ResetStream => {
+                protocol.http2
+            }
+            _ => true,
+        });
+        faults.flat_map(move |fault| {
             let case = move |times: &Times| Self {
                 kind: kind.clone(),
                 fault,
@@ -218,9 +276,13 @@ mod tests {
             keyed,
         };
         let kinds = [kind(false), kind(true)];
+        let all = AuditProtocol {
+            http2: true,
+            tls: true,
+        };
         let ids: Vec<String> = kinds
             .iter()
-            .flat_map(AuditCase::of_kind)
+            .flat_map(|kind| AuditCase::of_kind(kind, all))
             .map(|case| case.id())
             .collect();
         let unique: HashSet<&String> = ids.iter().collect();

@@ -13,7 +13,7 @@ use Times::{Always, Fleet, Once, Thrice};
 const EACH: &[Times] = &[Once, Thrice, Always];
 
 /// Every fault, in groups.
-pub const FAULTS: [&[ServerFault]; 4] = [TRANSPORT, STATUSES, RETRY_AFTER, RESPONSES];
+pub const FAULTS: [&[ServerFault]; 5] = [TRANSPORT, STREAMS, STATUSES, RETRY_AFTER, RESPONSES];
 
 const fn fault(
     id: &'static str,
@@ -42,6 +42,16 @@ const TRANSPORT: &[ServerFault] = &[
     fault("reset", "request read, connection reset", Action::Reset, Perhaps, Helps, EACH),
     fault("cut", "connection closed in mid-response", Action::CutResponse, Perhaps, Helps, EACH),
     fault("silent", "request read, no response", Action::StaySilent, Perhaps, Helps, EACH),
+];
+
+#[rustfmt::skip]
+const STREAMS: &[ServerFault] = &[
+    fault("handshake", "connection closed in the TLS handshake", Action::CutHandshake, No, Helps, EACH),
+    // RFC 9113, section 8.7: what is refused, or beyond the last stream of a GOAWAY, was not processed.
+    fault("refused-stream", "stream refused (REFUSED_STREAM)", Action::RefuseStream, No, Helps, EACH),
+    fault("goaway", "GOAWAY that excludes the request", Action::GoAway, No, Helps, EACH),
+    fault("goaway-late", "GOAWAY that includes the request", Action::GoAwayLate, Perhaps, Helps, EACH),
+    fault("reset-stream", "request read, stream reset", Action::ResetStream, Perhaps, Helps, EACH),
 ];
 
 const fn status(
@@ -106,6 +116,8 @@ const RESPONSES: &[ServerFault] = &[
     // 303 says that the request was carried out; 307 that it was not.
     fault("303", "303 to a server that refuses", Action::Redirect(303), Perhaps, Useless, &[Always]),
     fault("307", "307 to a server that refuses", Action::Redirect(307), No, Useless, &[Always]),
+    fault("303-here", "303 to another path", Action::RedirectHere(303), Perhaps, Useless, &[Once]),
+    fault("307-closed", "307 to a path that closes", Action::RedirectThenClose(307), Perhaps, Useless, &[Always]),
     fault("early", "503 during the upload", Action::RespondEarly(503), Perhaps, Helps, &[Once]),
     fault("drip", "response of one byte each 250 ms", Action::Drip, Perhaps, Useless, &[Always]),
 ];

@@ -75,7 +75,7 @@ impl Driver {
             program: template.program(),
             source,
         };
-        let mut process = RunningCommand::start(command).map_err(cannot_start)?;
+        let mut process = RunningCommand::start(&mut command).map_err(cannot_start)?;
         let missing = || cannot_start(io::ErrorKind::BrokenPipe.into());
         let (input, output) = process.pipes().ok_or_else(missing)?;
         Ok(Self {

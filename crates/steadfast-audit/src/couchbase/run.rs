@@ -56,6 +56,7 @@ pub async fn audit_couchbase(
             only: settings.only.join(", "),
         });
     }
+    progress(AuditProgress { done: 0, total: 0 });
     let cluster = start(&error_map).await?;
     let mut driver = Driver::start(&template)?;
     let mut sdk = String::new();

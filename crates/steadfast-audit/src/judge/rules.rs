@@ -19,7 +19,9 @@ const TOLERANCE: Duration = Duration::from_millis(50);
 /// A request that is not idempotent arrived again after an attempt that may have been applied.
 pub(super) fn unsafe_retry(case: &AuditCase, run: &CaseRun) -> Option<String> {
     run.by_command().find_map(|arrivals| {
-        let applied = |one: &HttpArrival| !one.failed || case.fault.applied == Applied::Perhaps;
+        let applied = |one: &HttpArrival| {
+            !one.failed || case.fault.applied == Applied::Perhaps && !one.unapplied
+        };
         let mut pairs = arrivals.iter().enumerate().flat_map(|(index, first)| {
             let later = arrivals[index + 1..].iter();
             later.map(move |again| (*first, *again))
@@ -27,19 +29,17 @@ pub(super) fn unsafe_retry(case: &AuditCase, run: &CaseRun) -> Option<String> {
         let (first, again) =
             pairs.find(|(first, again)| applied(first) && !may_follow(case, first, again))?;
         let method = again.method.as_deref().unwrap_or(&case.kind.method);
-        let waited = show(delay(first, again));
-        Some(match (first.failed, &first.key, &again.key) {
-            (false, ..) => format!("the {method} was sent again {waited} after it had succeeded"),
-            (true, Some(_), Some(_)) => {
-                format!("the {method} was sent again after {waited}, with another Idempotency-Key")
-            }
-            (true, Some(_), None) => {
-                format!("the {method} was sent again after {waited}, without its Idempotency-Key")
-            }
-            (true, None, _) => {
-                format!("the {method} was sent again after {waited}; it may have been applied")
-            }
-        })
+        let waited = match is_over(first, again) {
+            true => format!("after {}", show(delay(first, again))),
+            false => "before the first had ended".to_owned(),
+        };
+        let why = match (first.failed, &first.key, &again.key) {
+            (false, ..) => ", and the first had succeeded",
+            (true, Some(_), Some(_)) => ", with another Idempotency-Key",
+            (true, Some(_), None) => ", without its Idempotency-Key",
+            (true, None, _) => "",
+        };
+        Some(format!("{method} sent again {waited}{why}"))
     })
 }
 
@@ -57,8 +57,7 @@ fn may_follow(case: &AuditCase, first: &HttpArrival, again: &HttpArrival) -> boo
 /// Retries without bound, backoff or jitter, while everything fails.
 pub(super) fn storm(case: &AuditCase, run: &CaseRun) -> Option<String> {
     // A client that follows a redirect comes back at once, and may.
-    let redirects = matches!(case.fault.action, Action::Redirect(_));
-    if redirects || !matches!(case.times, Times::Always | Times::Fleet) {
+    if case.fault.action.redirects() || !matches!(case.times, Times::Always | Times::Fleet) {
         return None;
     }
     let busiest = run.by_command().max_by_key(Vec::len)?;
@@ -96,7 +95,10 @@ pub(super) fn storm(case: &AuditCase, run: &CaseRun) -> Option<String> {
 pub(super) fn rude_retry(case: &AuditCase, run: &CaseRun) -> Option<String> {
     let least = case.fault.least_wait.filter(|wait| !wait.is_zero())?;
     run.by_command().find_map(|arrivals| {
-        let mut pairs = arrivals.windows(2).filter(|pair| pair[0].failed);
+        // Before the attempt was over, the client did not know what the server asks for.
+        let mut pairs = arrivals
+            .windows(2)
+            .filter(|pair| pair[0].failed && is_over(pair[0], pair[1]));
         let early = pairs.find(|pair| delay(pair[0], pair[1]) + TOLERANCE < least)?;
         let waited = show(delay(early[0], early[1]));
         Some(format!(
@@ -108,6 +110,11 @@ pub(super) fn rude_retry(case: &AuditCase, run: &CaseRun) -> Option<String> {
 
 /// The case showed nothing.
 pub(super) fn not_seen(case: &AuditCase, run: &CaseRun) -> Option<String> {
+    if run.ends.iter().any(|end| end.left_processes) {
+        return Some(
+            "left a process running, which was stopped: it may have come back later".to_owned(),
+        );
+    }
     let stopped = run.ends.iter().find(|end| end.cause == ExitCause::Stopped);
     if case.fault.action == Action::Refuse {
         return stopped.map(|end| format!("was stopped after {}", show(end.after)));
@@ -151,7 +158,7 @@ pub(super) fn early_end(case: &AuditCase, run: &CaseRun) -> Option<String> {
     let after = run.ends.first().map(|end| show(end.after))?;
     Some(match case.fault.action {
         Action::Refuse => format!("gave up after {after}, before connections were accepted"),
-        _ => "not sent again; a retry is safe, and would have succeeded".to_owned(),
+        _ => "not sent again".to_owned(),
     })
 }
 
@@ -176,7 +183,7 @@ pub(super) fn description(case: &AuditCase, run: &CaseRun) -> String {
         }
         (true, _) => "retried and succeeded".to_owned(),
         (false, 1) if case.is_safe_to_retry() => "not sent again".to_owned(),
-        (false, 1) => "not sent again: it may have been applied".to_owned(),
+        (false, 1) => "not sent again, because it may have been applied".to_owned(),
         (false, attempts) => format!("gave up after {attempts} attempts"),
     }
 }
@@ -187,6 +194,11 @@ pub(crate) fn delays(arrivals: &[&HttpArrival]) -> Vec<Duration> {
         .windows(2)
         .map(|pair| delay(pair[0], pair[1]))
         .collect()
+}
+
+/// Decides whether an attempt was over when another one came.
+fn is_over(before: &HttpArrival, after: &HttpArrival) -> bool {
+    before.over.is_some_and(|over| over <= after.at)
 }
 
 /// Returns the time from the end of an attempt to the next one.

@@ -52,8 +52,8 @@ impl Scene {
             command: 0,
             method: Some(self.case.kind.method.clone()),
             key,
-            body: 0,
             failed,
+            ..HttpArrival::unread()
         });
         self
     }
@@ -167,6 +167,38 @@ fn a_request_that_succeeded_is_not_sent_again() {
         .failing(&[0])
         .succeeding(100);
     again.succeeding(200).is(Unsafe);
+}
+
+#[test]
+fn a_request_before_the_first_had_ended_is_unsafe_and_never_rude() {
+    let hedged = |method, fault| {
+        let mut scene = Scene::new(method, fault, Once)
+            .failing(&[0])
+            .succeeding(300);
+        scene.run.arrivals[0].over = Some(Duration::from_secs(2));
+        scene
+    };
+    hedged("POST", "503-after-2").is(Unsafe);
+    // The client did not know yet what the server asks for.
+    hedged("GET", "503-after-2").is(Good);
+}
+
+#[test]
+fn what_was_surely_not_applied_may_be_sent_again() {
+    for fault in ["closed-unread", "307-closed"] {
+        let mut scene = Scene::new("POST", fault, Once)
+            .failing(&[0])
+            .succeeding(100);
+        scene.run.arrivals[0].unapplied = true;
+        scene.is(Good);
+    }
+}
+
+#[test]
+fn nothing_is_claimed_about_a_command_that_leaves_a_process() {
+    let mut scene = Scene::new("POST", "closed", Once).failing(&[0]);
+    scene.run.ends[0].left_processes = true;
+    scene.is(NotSeen);
 }
 
 #[test]

@@ -18,8 +18,10 @@ impl AuditReport {
             "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width\">\n\
              <title>steadfast audit</title>\n<style>\n{STYLE}</style>\n\
-             <h1>steadfast audit</h1>\n<pre>{}</pre>\n",
-            escaped(&self.command)
+             <h1>steadfast audit</h1>\n<pre>{}</pre>\n\
+             <p class=\"sub\">over {}</p>\n",
+            escaped(&self.command),
+            self.protocol
         );
         let _ = writeln!(
             page,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use crate::cases::{Action, Applied, AuditCase, RequestKind};
+use crate::cases::{Applied, AuditCase, RequestKind};
 use crate::command::{ClientEnd, ExitCause};
 use crate::journal::HttpArrival;
 use crate::judge::{CaseRun, Rating, judge};
@@ -22,6 +22,8 @@ pub struct AuditReport {
     pub format: u32,
     /// The command.
     pub command: String,
+    /// The protocol, such as HTTP/2 with TLS.
+    pub protocol: String,
     /// How long a command was watched after its first request.
     #[serde(rename = "limit_seconds", serialize_with = "seconds")]
     pub limit: Duration,
@@ -29,10 +31,10 @@ pub struct AuditReport {
     pub kinds: Vec<String>,
     /// The cases, in the order of the table.
     pub cases: Vec<CaseReport>,
+    /// The parts of names that chose the cases; without any, all ran.
+    pub only: Vec<String>,
     /// What was not audited, and why.
     pub unseen: Vec<UnseenPart>,
-    /// How many processes had left the command's process group, and were killed.
-    pub escaped_processes: usize,
     /// The exit status after a successful response, for each kind.
     #[serde(skip)]
     healthy_ends: Vec<(String, ClientEnd)>,
@@ -63,6 +65,14 @@ pub struct CaseReport {
     case: AuditCase,
 }
 
+/// Decides whether a request of the case is not idempotent, and may have been applied by an
+/// attempt that failed.
+fn may_apply_twice(case: &AuditCase, run: &CaseRun) -> bool {
+    let failed = || run.arrivals.iter().filter(|arrival| arrival.failed);
+    let unapplied = failed().next().is_some() && failed().all(|arrival| arrival.unapplied);
+    !case.kind.is_idempotent() && case.fault.applied == Applied::Perhaps && !unapplied
+}
+
 /// A part of the audit that showed nothing.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnseenPart {
@@ -87,17 +97,17 @@ impl AuditReport {
         probes: &[Probe],
         cases: Vec<CaseReport>,
         unseen: Vec<UnseenPart>,
-        escaped_processes: usize,
     ) -> Self {
         let words = settings.command.iter().map(|word| word.to_string_lossy());
         Self {
             format: 1,
             command: words.collect::<Vec<_>>().join(" "),
+            protocol: settings.protocol.to_string(),
             limit: settings.limit,
             kinds: probes.iter().map(|probe| probe.sent.to_string()).collect(),
             cases,
+            only: settings.only.clone(),
             unseen,
-            escaped_processes,
             healthy_ends: probes
                 .iter()
                 .map(|probe| (probe.sent.to_string(), probe.end.clone()))
@@ -127,13 +137,16 @@ impl AuditReport {
         let silent = critical()
             .filter(|case| case.rating == Rating::NotSeen)
             .count();
+        let keyed = self.cases.iter().any(|case| case.case.kind.keyed);
         match (critical().count(), silent) {
-            (0, _) => Some(
-                "no request was seen that is not idempotent and may have been applied".to_owned(),
+            (0, _) if keyed => Some(
+                "every POST had an Idempotency-Key, which helps if your server honours it"
+                    .to_owned(),
             ),
+            (0, _) => Some("no POST was sent, or other request that is not idempotent".to_owned()),
             (_, 0) => None,
             (all, _) => Some(format!(
-                "{silent} of {all} cases in which a request could be applied twice showed nothing"
+                "{silent} of the {all} cases that could tell showed nothing; see \"not seen\""
             )),
         }
     }
@@ -149,9 +162,8 @@ impl AuditReport {
         self.cases.iter().filter(|case| {
             let failed = !case.arrivals.is_empty() && case.arrivals.iter().all(|one| one.failed);
             // A client need not follow a redirect.
-            let redirected = matches!(case.case.fault.action, Action::Redirect(_));
             failed
-                && !redirected
+                && !case.case.fault.action.redirects()
                 && case
                     .ends
                     .iter()
@@ -172,7 +184,7 @@ impl CaseReport {
             reason: judgement.reason,
             arrivals: run.arrivals.clone(),
             ends: run.ends.clone(),
-            may_apply_twice: !case.kind.is_idempotent() && case.fault.applied == Applied::Perhaps,
+            may_apply_twice: may_apply_twice(case, run),
             case: case.clone(),
         }
     }
@@ -247,6 +259,14 @@ impl fmt::Display for ClientEnd {
             true => f.write_str(", left a process"),
             false => Ok(()),
         }
+    }
+}
+
+/// Formats a number of cases.
+pub(crate) fn count_cases(number: usize) -> String {
+    match number {
+        1 => "1 case".to_owned(),
+        more => format!("{more} cases"),
     }
 }
 

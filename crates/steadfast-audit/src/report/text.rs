@@ -2,14 +2,11 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{AuditReport, CaseReport, show};
+use super::{AuditReport, CaseReport, count_cases, show};
 use crate::judge::Rating;
 
 /// How many cases of a rating are shown, unless all are.
 const SHOWN: usize = 12;
-/// The columns before the reason.
-const COLUMNS: [usize; 4] = [8, 48, 25, 8];
-
 impl Display for AuditReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.text(SHOWN, f)
@@ -23,14 +20,20 @@ impl AuditReport {
     }
 
     fn text(&self, most: usize, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "audit of: {}\n", self.command)?;
+        writeln!(f, "audit of: {}", self.command)?;
+        writeln!(
+            f,
+            "over {}, {}\n",
+            self.protocol,
+            count_cases(self.cases.len())
+        )?;
         for line in self.answer() {
             writeln!(f, "{line}")?;
         }
         writeln!(f)?;
         for rating in Rating::ALL {
             let count = self.count(rating);
-            writeln!(f, "{rating:<15} {count:>4} cases   {}", rating.meaning())?;
+            writeln!(f, "{rating:<15} {count:>4}   {}", rating.meaning())?;
         }
         for note in self.notes() {
             writeln!(f, "\n{note}")?;
@@ -61,30 +64,33 @@ impl AuditReport {
         };
         let question = "May a request be applied twice, such as a payment?";
         let Some(example) = unsafe_cases().next() else {
-            return vec![match self.doubt() {
+            let mut answer = vec![match self.doubt() {
                 Some(doubt) => format!("{question} NOT KNOWN: {doubt}."),
                 None => format!(
-                    "{question} NO, not in these cases.\nIn {critical} cases it may have been \
-                     applied when its attempt failed, and it was not sent again."
+                    "{question} NO, not in these cases.\nIn {} a request may have been applied \
+                     when its attempt failed, and it was not sent again.",
+                    count_cases(critical)
                 ),
             }];
+            if !self.only.is_empty() {
+                answer.push("Only the cases that --only names ran.".to_owned());
+            }
+            return answer;
         };
         let mut kinds: Vec<&str> = unsafe_cases().map(|case| &*case.kind).collect();
         kinds.dedup();
         vec![
             format!("{question} YES."),
             format!(
-                "In {} of {critical} cases a {} was sent again although it may have been applied. For example:",
+                "In {} of {} a {} was sent again although it may have been applied. For example:",
                 unsafe_cases().count(),
+                count_cases(critical),
                 kinds.join(" or ")
             ),
-            format!(
-                "  {}, {}: {} ({})",
-                example.fault,
-                example.times,
-                example.reason,
-                ends(example)
-            ),
+            format!("  the server: {}, {}", example.fault, example.times),
+            format!("  the client: {} ({})", example.reason, ends(example)),
+            "A server that had applied the first one, and failed then, has applied it twice."
+                .to_owned(),
         ]
     }
 
@@ -94,8 +100,9 @@ impl AuditReport {
         let claimed = self.claims_success().count();
         if claimed > 0 {
             notes.push(format!(
-                "The command ended with status 0 in {claimed} cases in which every attempt failed: \
-                 its status does not say whether the request succeeded."
+                "The command ended with status 0 in {} in which every attempt failed: \
+                 its status does not say whether the request succeeded.",
+                count_cases(claimed)
             ));
         }
         for (kind, end) in &self.healthy_ends {
@@ -104,21 +111,6 @@ impl AuditReport {
                     "After a successful {kind} the command ended with: {end}."
                 ));
             }
-        }
-        if self.escaped_processes > 0 {
-            notes.push(format!(
-                "{} processes had left the command's process group, and were killed.",
-                self.escaped_processes
-            ));
-        }
-        if self
-            .cases
-            .iter()
-            .any(|case| case.ends.iter().any(|end| end.left_processes))
-        {
-            notes.push(
-                "The command left processes running when it ended; they were killed.".to_owned(),
-            );
         }
         let parts: Vec<String> = self
             .unseen
@@ -150,8 +142,18 @@ impl AuditReport {
             return Ok(());
         }
         writeln!(f, "\n{rating}")?;
-        for group in groups.iter().take(most) {
-            write!(f, "  {}", group[0].line())?;
+        let shown = &groups[..groups.len().min(most)];
+        let rows: Vec<_> = shown.iter().map(|group| group[0].columns()).collect();
+        let widths = [0, 1, 2, 3].map(|column| {
+            let lengths = rows.iter().map(|row| row[column].chars().count());
+            lengths.max().unwrap_or_default()
+        });
+        for (group, row) in shown.iter().zip(rows) {
+            f.write_str("  ")?;
+            for (cell, width) in row.iter().zip(widths) {
+                write!(f, "{cell:<width$}  ")?;
+            }
+            f.write_str(&group[0].reason)?;
             match group.len() {
                 1 => writeln!(f)?,
                 more => writeln!(f, " (+{} alike)", more - 1)?,
@@ -171,17 +173,14 @@ impl CaseReport {
         (&self.kind, &self.fault) == (&other.kind, &other.fault)
     }
 
-    /// Formats the case as one line.
-    pub(super) fn line(&self) -> String {
-        let [kind, fault, attempts, end] = COLUMNS;
-        format!(
-            "{:<kind$} {:<fault$} {:<attempts$} {:<end$} {}",
-            self.kind,
+    /// Formats what stands before the reason.
+    fn columns(&self) -> [String; 4] {
+        [
+            self.kind.clone(),
             format!("{}, {}", self.fault, self.times),
             self.attempts(),
             ends(self),
-            self.reason,
-        )
+        ]
     }
 
     /// Formats the number of attempts, and the delays between them.

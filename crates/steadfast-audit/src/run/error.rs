@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::AuditSettings;
 use crate::command::{ClientEnd, ExitCause};
 use crate::report::show;
+use crate::server::ScriptedServer;
 
 /// Why a command cannot be audited.
 #[derive(Debug, thiserror::Error)]
@@ -23,10 +24,12 @@ pub enum AuditError {
         source: io::Error,
     },
     /// The command sent nothing to a server without faults.
-    #[error("the command sent no request to {url}: {how}{advice}{output}")]
+    #[error("the command sent no request to {url}: {how}{seen}{advice}{output}")]
     NoRequest {
         /// The address that it was given.
         url: String,
+        /// What the server saw instead.
+        seen: String,
         /// How the command ended.
         how: String,
         /// What to do.
@@ -45,8 +48,9 @@ pub enum AuditError {
     },
     /// The command sends several requests, which look like retries.
     #[error(
-        "the command sent {number} requests to a server without faults; the audit cannot tell \
-         them from retries, and needs a command that sends one request"
+        "the command sent {number} requests to a server without faults. If it means to send one, \
+         it may apply it twice even if nothing fails. Otherwise give a command that sends one \
+         request: the audit cannot tell others from retries"
     )]
     ManyRequests {
         /// How many.
@@ -75,19 +79,33 @@ pub enum AuditError {
 }
 
 impl AuditError {
-    pub(crate) fn no_request(end: &ClientEnd, url: &str, settings: &AuditSettings) -> Self {
+    pub(crate) fn no_request(
+        end: &ClientEnd,
+        server: &ScriptedServer,
+        settings: &AuditSettings,
+    ) -> Self {
+        let seen = server.log().problem();
         let stopped = end.cause == ExitCause::Stopped;
         let names_url = settings
             .command
             .iter()
             .any(|word| word.to_string_lossy().contains("{url}"));
         Self::NoRequest {
-            url: url.to_owned(),
+            url: server.url(0),
             how: match stopped {
                 true => format!("it was stopped after {}", show(end.after)),
                 false => end.to_string(),
             },
             advice: match (stopped, end.left_processes, names_url) {
+                _ if seen.is_some() && settings.protocol.http2 && settings.protocol.tls => {
+                    "; it must speak HTTP/2 and trust the certificate in {ca}, or AUDIT_CA"
+                }
+                _ if seen.is_some() && settings.protocol.http2 => {
+                    "; it must speak HTTP/2 at once, without an upgrade from HTTP/1.1"
+                }
+                _ if seen.is_some() && settings.protocol.tls => {
+                    "; it must trust the certificate in {ca}, or AUDIT_CA"
+                }
                 (true, ..) => "; if it needs longer to start, raise --start-limit",
                 (_, true, _) => {
                     "; it left a process running, which was stopped: the command must not end before its request does"
@@ -95,6 +113,7 @@ impl AuditError {
                 (.., false) => "; write {url} where the address belongs, or read AUDIT_URL",
                 _ => "",
             },
+            seen: seen.map_or_else(String::new, |seen| format!("; {seen}")),
             output: match end.stderr.as_str() {
                 "" => "; it printed no error".to_owned(),
                 text => format!("; it printed:\n{text}"),

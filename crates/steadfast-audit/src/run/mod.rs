@@ -12,13 +12,13 @@ use tempfile::NamedTempFile;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
-use crate::cases::{Action, AuditCase, RequestKind};
+use crate::cases::{Action, AuditCase, AuditProtocol, RequestKind};
 use crate::command::{Assignment, ClientEnd, CommandTemplate};
 use crate::journal::ArrivalLog;
 use crate::judge::CaseRun;
 use crate::probe::Probe;
 use crate::report::{AuditReport, CaseReport, UnseenPart};
-use crate::server::{ScriptedServer, ServerScript};
+use crate::server::{LoopbackCertificate, ScriptedServer, ServerScript};
 pub use error::AuditError;
 
 /// The size of the file to upload.
@@ -33,8 +33,11 @@ const PERIOD: Duration = Duration::from_millis(10);
 /// What to audit.
 #[derive(Clone, Debug)]
 pub struct AuditSettings {
-    /// The command, its program first. `{url}`, `{method}`, `{key}` and `{file}` are replaced.
+    /// The command, its program first. `{url}`, `{method}`, `{key}`, `{file}` and `{ca}` are
+    /// replaced.
     pub command: Vec<OsString>,
+    /// The protocol of the server.
+    pub protocol: AuditProtocol,
     /// The methods to ask for.
     pub methods: Vec<String>,
     /// How long a command is watched after its first request.
@@ -52,6 +55,7 @@ impl AuditSettings {
     pub fn new(command: Vec<OsString>) -> Self {
         Self {
             command,
+            protocol: AuditProtocol::default(),
             methods: ["GET", "PUT", "POST"].map(str::to_owned).to_vec(),
             limit: Duration::from_secs(20),
             start_limit: Duration::from_secs(60),
@@ -82,7 +86,7 @@ impl AuditSettings {
 pub struct AuditProgress {
     /// How many cases are done.
     pub done: usize,
-    /// How many there are.
+    /// How many there are; 0 while the command runs without faults.
     pub total: usize,
 }
 
@@ -98,12 +102,14 @@ pub async fn audit_http(
 ) -> Result<AuditReport, AuditError> {
     let template = CommandTemplate::new(settings.command.clone()).ok_or(AuditError::NoCommand)?;
     let sweep = SweepGuard(&template);
-    let file = upload().map_err(AuditError::Server)?;
-    let file = file.path().to_string_lossy();
-    let (probes, mut unseen) = probe(settings, &template, &file).await?;
+    let props = Props::new(settings.protocol).map_err(AuditError::Server)?;
+    progress(AuditProgress { done: 0, total: 0 });
+    let (probes, mut unseen) = probe(settings, &template, &props).await?;
     let mut cases = Vec::new();
     for probe in &probes {
-        for case in AuditCase::of_kind(&probe.sent).filter(|case| settings.wants(case)) {
+        for case in
+            AuditCase::of_kind(&probe.sent, settings.protocol).filter(|case| settings.wants(case))
+        {
             match case.fault.action {
                 Action::RespondEarly(_) if probe.body < LEAST_UPLOAD => {
                     // A GET without a body is as it should be.
@@ -124,7 +130,7 @@ pub async fn audit_http(
     let bench = Bench {
         settings,
         template: &template,
-        file: &file,
+        props: &props,
         starts: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),
     };
     let runs = cases
@@ -148,12 +154,9 @@ pub async fn audit_http(
     }
     reports.sort_by_key(|(number, _)| *number);
     drop(runs);
-    let escaped = template.sweep();
     drop(sweep);
     let reports = reports.into_iter().map(|(_, report)| report).collect();
-    Ok(AuditReport::new(
-        settings, &probes, reports, unseen, escaped,
-    ))
+    Ok(AuditReport::new(settings, &probes, reports, unseen))
 }
 
 /// Kills what is left of the commands when it is dropped.
@@ -169,12 +172,12 @@ impl Drop for SweepGuard<'_> {
 async fn probe(
     settings: &AuditSettings,
     template: &CommandTemplate,
-    file: &str,
+    props: &Props,
 ) -> Result<(Vec<Probe>, Vec<UnseenPart>), AuditError> {
     let kinds = settings.kinds();
     let probes = kinds
         .iter()
-        .map(|kind| Probe::run(settings, template, kind.clone(), file));
+        .map(|kind| Probe::run(settings, template, kind.clone(), props));
     let probed: Vec<_> = kinds.iter().zip(join_all(probes).await).collect();
     let mut seen: Vec<Probe> = Vec::new();
     // A command that does what it is asked for comes before one that ignores it.
@@ -210,7 +213,7 @@ async fn probe(
 struct Bench<'a> {
     settings: &'a AuditSettings,
     template: &'a CommandTemplate,
-    file: &'a str,
+    props: &'a Props,
     /// Few commands start at a time: starting takes the processor, waiting does not.
     starts: Semaphore,
 }
@@ -228,7 +231,7 @@ impl Bench<'_> {
         let script = ServerScript {
             fault: Some((case.fault.action, case.times)),
             refuses_for,
-            path: format!("/audit-{number}"),
+            ..self.props.script(number)
         };
         let server = ScriptedServer::start(script).map_err(AuditError::Server)?;
         let limit = match case.fault.least_wait {
@@ -243,7 +246,7 @@ impl Bench<'_> {
         let permit = std::cell::Cell::new(Some(permit));
         let release = || drop(permit.take());
         let commands = (0..case.times.commands()).map(|command| {
-            let assignment = Assignment::new(&probe.asked, server.url(command), self.file);
+            let assignment = self.props.assignment(&probe.asked, server.url(command));
             let log = server.log();
             async move {
                 let expired = until_limit(log, start_limit, limit, release);
@@ -281,10 +284,61 @@ pub(crate) async fn until_limit(
     sleep(limit).await;
 }
 
-/// Makes the file to upload.
-fn upload() -> std::io::Result<NamedTempFile> {
+/// What all commands and servers of an audit use.
+pub(crate) struct Props {
+    /// The file to upload.
+    upload: NamedTempFile,
+    http2: bool,
+    certificate: Option<LoopbackCertificate>,
+    /// The file with the authority's certificate, or nothing.
+    ca: NamedTempFile,
+}
+
+impl Props {
+    fn new(protocol: AuditProtocol) -> std::io::Result<Self> {
+        let certificate = match protocol.tls {
+            true => Some(LoopbackCertificate::new(protocol.http2)?),
+            false => None,
+        };
+        let ca = certificate.as_ref().map_or("", |made| &made.ca_pem);
+        Ok(Self {
+            upload: file(&vec![b'a'; UPLOAD])?,
+            http2: protocol.http2,
+            ca: file(ca.as_bytes())?,
+            certificate,
+        })
+    }
+
+    /// Returns the script of a server without faults.
+    pub(crate) fn script(&self, number: usize) -> ServerScript {
+        ServerScript {
+            fault: None,
+            refuses_for: Duration::ZERO,
+            path: format!("/audit-{number}"),
+            http2: self.http2,
+            certificate: self.certificate.clone(),
+        }
+    }
+
+    /// Returns what a command is asked to do.
+    pub(crate) fn assignment(&self, kind: &RequestKind, url: String) -> Assignment {
+        let path = |file: &NamedTempFile| file.path().to_string_lossy().into_owned();
+        Assignment {
+            url,
+            method: kind.method.clone(),
+            key: match kind.keyed {
+                true => "5f2c7a0e-audit".to_owned(),
+                false => String::new(),
+            },
+            file: path(&self.upload),
+            ca: self.certificate.as_ref().map(|_| path(&self.ca)),
+        }
+    }
+}
+
+fn file(content: &[u8]) -> std::io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new()?;
-    file.write_all(&vec![b'a'; UPLOAD])?;
+    file.write_all(content)?;
     file.flush()?;
     Ok(file)
 }

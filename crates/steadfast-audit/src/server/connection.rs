@@ -1,122 +1,203 @@
-//! A connection of the scripted server: reads requests and does what the script says.
+//! A connection of the scripted server, up to its first request: TCP, TLS, the protocol.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, BufStream};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufStream};
 use tokio::net::TcpStream;
-use tokio::time::sleep;
 
-use super::request::{BodyLength, RequestStart, parse, read_body, read_start};
-use super::response::{failure, redirect, success};
-use super::{ServerScript, reset_on_close};
+use super::ServerScript;
+use super::request::{BodyLength, parse};
+use super::response::ScriptedResponse;
 use crate::cases::Action;
-use crate::journal::{ArrivalLog, HttpArrival};
+use crate::journal::{ArrivalLog, HttpArrival, LoggedAttempt};
 
-/// How much of a body is read before an early response.
-const EARLY: u64 = 16 << 10;
-/// The pause between two bytes of a slow response, and their number.
-const DRIP: (Duration, usize) = (Duration::from_millis(250), 16);
+/// The last part of the path that a redirect leads to.
+const MOVED: &str = "/moved";
 
 /// What the connections of a server share.
 #[derive(Clone)]
 pub(super) struct Connection {
-    script: Arc<ServerScript>,
-    log: ArrivalLog,
-    /// The address that redirects lead to.
+    pub(super) script: Arc<ServerScript>,
+    pub(super) log: ArrivalLog,
+    /// The address of the server.
+    address: SocketAddr,
+    /// The address of a server that refuses connections.
     nowhere: SocketAddr,
 }
 
-/// Whether the connection can take another request.
-type KeepOpen = bool;
+/// A connection to a client, with or without TLS.
+pub(super) struct Wire {
+    pub(super) stream: BufStream<Box<dyn Duplex>>,
+    socket: socket2::Socket,
+}
+
+/// A stream in both directions.
+pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+impl Wire {
+    /// Makes the close of the connection a reset.
+    pub(super) fn reset_on_close(&self) -> io::Result<()> {
+        self.socket.set_linger(Some(Duration::ZERO))
+    }
+}
 
 impl Connection {
-    pub(super) fn new(script: ServerScript, log: ArrivalLog, nowhere: SocketAddr) -> Self {
+    pub(super) fn new(
+        script: ServerScript,
+        log: ArrivalLog,
+        address: SocketAddr,
+        nowhere: SocketAddr,
+    ) -> Self {
         Self {
             script: Arc::new(script),
             log,
+            address,
             nowhere,
         }
     }
 
-    /// Serves a connection until its end. Errors of the connection end it too: what arrived is
-    /// in the log.
+    /// Serves a connection until its end. What arrived is in the log.
     pub(super) async fn serve(self, stream: TcpStream) {
-        let served = match self.script.fault {
-            Some((Action::CloseUnread, _)) => self.serve_unread(stream).await,
-            _ => self.serve_requests(stream).await,
-        };
-        // A client that goes away is no error of the server.
-        drop(served);
+        // A client that goes away is no error of the server. If it sent no request at all, this
+        // says why.
+        if let Err(error) = self.serve_connection(stream).await {
+            self.log.note_problem(error.to_string());
+        }
     }
 
-    /// Closes the connection while the request waits in the kernel, which resets it.
-    async fn serve_unread(&self, stream: TcpStream) -> io::Result<()> {
-        let mut seen = [0; 1024];
-        let length = stream.peek(&mut seen).await?;
-        if length == 0 {
-            return Ok(());
+    async fn serve_connection(&self, stream: TcpStream) -> io::Result<()> {
+        let socket = socket2::SockRef::from(&stream).try_clone()?;
+        let action = self.script.fault.map(|(action, _)| action);
+        if action == Some(Action::CutHandshake) {
+            // Until the client has begun the handshake.
+            stream.peek(&mut [0]).await?;
+            let cut = HttpArrival::unread();
+            let failing = self.log.record_failing(cut, |index| self.fails(index));
+            if failing.is_some() {
+                return Ok(());
+            }
         }
-        let start = parse(&seen[..length]).ok();
-        if start
-            .as_ref()
-            .is_some_and(|start| self.is_stray(&start.path))
-        {
-            return Ok(());
-        }
-        let arrival = self.arrival(start.as_ref());
-        let Some(index) = self.log.record_failing(arrival, |index| self.fails(index)) else {
-            return self.serve_requests(stream).await;
+        let stream: Box<dyn Duplex> = match &self.script.certificate {
+            Some(certificate) => {
+                let accepted = certificate.acceptor.accept(stream).await;
+                Box::new(accepted.map_err(|error| {
+                    io::Error::other(format!("the TLS handshake failed: {error}"))
+                })?)
+            }
+            None => Box::new(stream),
         };
-        drop(stream);
-        self.log.finish(index);
-        Ok(())
+        let stream = BufStream::new(stream);
+        let mut wire = Wire { stream, socket };
+        if action == Some(Action::CloseUnread) && self.closes_unread(&mut wire).await? {
+            return Ok(());
+        }
+        match self.script.http2 {
+            true => self.serve_streams(wire).await,
+            false => self.serve_requests(wire).await,
+        }
     }
 
-    async fn serve_requests(&self, stream: TcpStream) -> io::Result<()> {
-        if matches!(self.script.fault, Some((Action::Reset, _))) {
-            reset_on_close(&stream)?;
+    /// Leaves the request unread, if it is one that fails. Then the connection is reset.
+    async fn closes_unread(&self, wire: &mut Wire) -> io::Result<bool> {
+        let seen = wire.stream.fill_buf().await?;
+        let Ok(start) = parse(seen) else {
+            return Ok(seen.is_empty());
+        };
+        if self.is_stray(&start.path) {
+            return Ok(true);
         }
-        let mut stream = BufStream::new(stream);
-        while let Some(start) = read_start(&mut stream).await? {
-            if self.is_stray(&start.path) {
-                break;
-            }
-            let arrival = self.arrival(Some(&start));
-            let index = self.log.record(arrival, |index| self.fails(index));
-            let served = self.serve_request(&mut stream, &start, index).await;
-            self.log.finish(index);
-            if !served? || start.closes {
-                break;
-            }
+        let arrival = self.arrival(&start.path, start.method.clone(), start.key.clone());
+        let failing = self.log.record_failing(arrival, |index| self.fails(index));
+        let Some(attempt) = failing else {
+            return Ok(false);
+        };
+        if start.expects_continue && start.length != BodyLength::Bytes(0) {
+            attempt.note_unapplied();
         }
-        stream.shutdown().await
+        wire.reset_on_close()?;
+        Ok(true)
+    }
+
+    /// Records a request that was read.
+    pub(super) fn record(&self, path: &str, method: String, key: Option<String>) -> LoggedAttempt {
+        let arrival = self.arrival(path, method, key);
+        self.log.record(arrival, |index| self.fails(index))
     }
 
     /// Decides whether a request belongs to another case, whose server had this port before.
-    fn is_stray(&self, path: &str) -> bool {
+    pub(super) fn is_stray(&self, path: &str) -> bool {
         path.starts_with("/audit-") && !path.starts_with(&format!("{}/", self.script.path))
     }
 
+    /// Returns the response to a request that fails with one.
+    pub(super) fn response(
+        &self,
+        action: Action,
+        path: &str,
+        attempt: &LoggedAttempt,
+    ) -> ScriptedResponse {
+        match action {
+            Action::Respond(status) | Action::RespondEarly(status) => {
+                ScriptedResponse::failure(status, None)
+            }
+            Action::RespondLater(status, later) => ScriptedResponse::failure(status, Some(later)),
+            Action::Redirect(status)
+            | Action::RedirectHere(status)
+            | Action::RedirectThenClose(status) => {
+                if status == 307 {
+                    attempt.note_unapplied();
+                }
+                ScriptedResponse::redirect(status, self.redirect_target(action, path))
+            }
+            // These have no response, or belong to another protocol.
+            Action::Refuse
+            | Action::CutHandshake
+            | Action::CloseUnread
+            | Action::CloseUnanswered
+            | Action::Reset
+            | Action::CutResponse
+            | Action::StaySilent
+            | Action::Drip
+            | Action::GoAway
+            | Action::GoAwayLate
+            | Action::RefuseStream
+            | Action::ResetStream => ScriptedResponse::success(),
+        }
+    }
+
+    /// Returns the address that a redirect leads to.
+    fn redirect_target(&self, action: Action, path: &str) -> String {
+        let scheme = self.script.scheme();
+        match action {
+            Action::Redirect(_) => format!("{scheme}://{}/", self.nowhere),
+            _ => format!("{scheme}://{}{path}{MOVED}", self.address),
+        }
+    }
+
+    /// Decides whether a request has followed a redirect to another path.
+    pub(super) fn is_moved(path: &str) -> bool {
+        path.ends_with(MOVED)
+    }
+
     /// Decides whether the attempt with this index fails. A refused one does not arrive.
-    fn fails(&self, index: usize) -> bool {
+    pub(super) fn fails(&self, index: usize) -> bool {
         match self.script.fault {
             None | Some((Action::Refuse, _)) => false,
             Some((_, times)) => times.includes(index),
         }
     }
 
-    fn arrival(&self, start: Option<&RequestStart>) -> HttpArrival {
+    fn arrival(&self, path: &str, method: String, key: Option<String>) -> HttpArrival {
         HttpArrival {
-            at: Duration::ZERO,
-            over: None,
-            command: start.map_or(0, |start| self.command(&start.path)),
-            method: start.map(|start| start.method.clone()),
-            key: start.and_then(|start| start.key.clone()),
-            body: 0,
-            failed: false,
+            command: self.command(path),
+            method: Some(method),
+            key,
+            ..HttpArrival::unread()
         }
     }
 
@@ -126,84 +207,4 @@ impl Connection {
         let digits = rest.and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
         digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
     }
-
-    async fn serve_request(
-        &self,
-        stream: &mut BufStream<TcpStream>,
-        start: &RequestStart,
-        index: usize,
-    ) -> io::Result<KeepOpen> {
-        let fault = self.script.fault.filter(|_| self.log.fails(index));
-        let action = fault.map(|(action, _)| action);
-        if start.expects_continue && start.length != BodyLength::Bytes(0) {
-            send(stream, "HTTP/1.1 100 Continue\r\n\r\n").await?;
-        }
-        if let Some(Action::RespondEarly(status)) = action {
-            let read = read_body(stream, start.length, EARLY).await?;
-            self.log.note_body(index, read);
-            send(stream, &failure(status, None)).await?;
-            return Ok(false);
-        }
-        let body = read_body(stream, start.length, u64::MAX).await?;
-        self.log.note_body(index, body);
-        match action {
-            None => send(stream, &without_body(start, success())).await?,
-            Some(Action::CloseUnanswered | Action::Reset) => return Ok(false),
-            Some(Action::CutResponse) => {
-                let whole = success();
-                send(stream, &whole[..whole.len() - 6]).await?;
-                return Ok(false);
-            }
-            Some(Action::StaySilent) => {
-                // Until the client goes away, or sends something that it should not.
-                stream.read_u8().await?;
-                return Ok(false);
-            }
-            Some(Action::Respond(status)) => {
-                send(stream, &without_body(start, failure(status, None))).await?;
-            }
-            Some(Action::RespondLater(status, later)) => {
-                send(stream, &without_body(start, failure(status, Some(later)))).await?;
-            }
-            Some(Action::Redirect(status)) => {
-                let target = format!("http://{}/", self.nowhere);
-                send(stream, &redirect(status, &target)).await?;
-            }
-            Some(Action::Drip) => {
-                drip(stream).await?;
-                self.log.succeed(index);
-            }
-            // Handled before a request is read.
-            Some(Action::Refuse | Action::CloseUnread | Action::RespondEarly(_)) => {}
-        }
-        Ok(true)
-    }
-}
-
-/// Removes the body of a response to HEAD.
-fn without_body(start: &RequestStart, response: String) -> String {
-    match response.find("\r\n\r\n") {
-        Some(end) if start.method == "HEAD" => response[..end + 4].to_owned(),
-        _ => response,
-    }
-}
-
-async fn send(stream: &mut BufStream<TcpStream>, text: &str) -> io::Result<()> {
-    stream.write_all(text.as_bytes()).await?;
-    stream.flush().await
-}
-
-/// Sends a response slowly.
-async fn drip(stream: &mut BufStream<TcpStream>) -> io::Result<()> {
-    let (pause, bytes) = DRIP;
-    send(
-        stream,
-        &format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n"),
-    )
-    .await?;
-    for _ in 0..bytes {
-        sleep(pause).await;
-        send(stream, "a").await?;
-    }
-    Ok(())
 }

@@ -1,23 +1,24 @@
-//! A scripted HTTP/1.1 server on loopback: one fault, one port, one case.
-//!
-//! It works on plain sockets, because a library for HTTP hides the stages at which it breaks
-//! connections.
+//! A scripted server on loopback, for HTTP/1.1 or HTTP/2: one fault, one port, one case.
 
 mod connection;
+mod http1;
+mod http2;
 mod request;
 mod response;
+mod tls;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
 use crate::cases::{Action, Times};
 use crate::journal::ArrivalLog;
 use connection::Connection;
+pub(crate) use tls::LoopbackCertificate;
 
 /// More connections at once are not accepted.
 const BACKLOG: u32 = 1024;
@@ -31,12 +32,25 @@ pub(crate) struct ServerScript {
     pub(crate) refuses_for: Duration,
     /// The first part of the path of requests that belong to the case.
     pub(crate) path: String,
+    /// Whether it speaks HTTP/2, and nothing else.
+    pub(crate) http2: bool,
+    /// What it needs for TLS.
+    pub(crate) certificate: Option<LoopbackCertificate>,
+}
+
+impl ServerScript {
+    fn scheme(&self) -> &'static str {
+        match self.certificate {
+            Some(_) => "https",
+            None => "http",
+        }
+    }
 }
 
 /// A running server. Dropping it closes all connections.
 pub(crate) struct ScriptedServer {
-    address: SocketAddr,
-    path: String,
+    /// The address, and the path of the case.
+    url: String,
     log: ArrivalLog,
     task: JoinHandle<()>,
     /// The port that redirects lead to, and that nobody listens on.
@@ -52,7 +66,7 @@ impl ScriptedServer {
         let (socket, address) = bound()?;
         let (refusing, nowhere) = bound()?;
         let log = ArrivalLog::new();
-        let path = script.path.clone();
+        let url = format!("{}://{address}{}", script.scheme(), script.path);
         let delay = match script.fault {
             Some((Action::Refuse, _)) => script.refuses_for,
             _ => Duration::ZERO,
@@ -62,7 +76,7 @@ impl ScriptedServer {
             Duration::ZERO => Ok(socket.listen(BACKLOG)?),
             _ => Err(socket),
         };
-        let connection = Connection::new(script, log.clone(), nowhere);
+        let connection = Connection::new(script, log.clone(), address, nowhere);
         let task = tokio::spawn(async move {
             let listener = match socket {
                 Ok(listener) => listener,
@@ -78,8 +92,7 @@ impl ScriptedServer {
             serve(listener, connection).await;
         });
         Ok(Self {
-            address,
-            path,
+            url,
             log,
             task,
             _refusing: refusing,
@@ -88,7 +101,7 @@ impl ScriptedServer {
 
     /// Returns the address for a command.
     pub(crate) fn url(&self, command: usize) -> String {
-        format!("http://{}{}/{command}", self.address, self.path)
+        format!("{}/{command}", self.url)
     }
 
     pub(crate) fn log(&self) -> &ArrivalLog {
@@ -126,9 +139,4 @@ async fn serve(listener: TcpListener, connection: Connection) {
             Some(_) = connections.join_next() => {}
         }
     }
-}
-
-/// Makes the next close of the connection a reset.
-fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
-    socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO))
 }

@@ -5,41 +5,72 @@ use std::time::{Duration, SystemTime};
 
 use crate::cases::Later;
 
-/// The body of a successful response.
-const BODY: &str = "{\"audit\":\"ok\"}\n";
-
-/// Makes a successful response.
-pub(super) fn success() -> String {
-    response(200, "", BODY)
+/// A response, for both versions of HTTP.
+pub(super) struct ScriptedResponse {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    pub(super) body: &'static str,
 }
 
-/// Makes a response that fails a request.
-pub(super) fn failure(status: u16, later: Option<Later>) -> String {
-    let headers = later.map_or_else(String::new, |later| retry_after(later, SystemTime::now()));
-    response(status, &headers, "{\"audit\":\"failed on purpose\"}\n")
+impl ScriptedResponse {
+    /// Makes a successful response.
+    pub(super) fn success() -> Self {
+        let json = ("content-type", "application/json".to_owned());
+        Self {
+            status: 200,
+            headers: vec![json],
+            body: "{\"audit\":\"ok\"}\n",
+        }
+    }
+
+    /// Makes a response that fails a request.
+    pub(super) fn failure(status: u16, later: Option<Later>) -> Self {
+        let hints = later.map(|later| retry_after(later, SystemTime::now()));
+        let mut failure = Self::success();
+        failure.status = status;
+        failure.headers.extend(hints.unwrap_or_default());
+        failure.body = "{\"audit\":\"failed on purpose\"}\n";
+        failure
+    }
+
+    /// Makes a response that leads to another address.
+    pub(super) fn redirect(status: u16, target: String) -> Self {
+        Self {
+            status,
+            headers: vec![("location", target)],
+            body: "",
+        }
+    }
+
+    /// Formats the response for HTTP/1.1. The one to a HEAD has no body.
+    pub(super) fn to_http1(&self, with_body: bool) -> String {
+        let (status, reason) = (self.status, reason(self.status));
+        let mut text = format!("HTTP/1.1 {status} {reason}\r\n");
+        for (name, value) in &self.headers {
+            let _ = write!(text, "{name}: {value}\r\n");
+        }
+        let _ = write!(text, "content-length: {}\r\n\r\n", self.body.len());
+        text + if with_body { self.body } else { "" }
+    }
+
+    /// Returns the head of the response for HTTP/2.
+    ///
+    /// # Errors
+    /// Never: the statuses and headers of the table are valid.
+    pub(super) fn to_head(&self) -> Result<http::Response<()>, http::Error> {
+        let mut head = http::Response::builder().status(self.status);
+        for (name, value) in &self.headers {
+            head = head.header(*name, value);
+        }
+        head.body(())
+    }
 }
 
-/// Makes a response that leads to another address.
-pub(super) fn redirect(status: u16, target: &str) -> String {
-    response(status, &format!("Location: {target}\r\n"), "")
-}
-
-fn response(status: u16, headers: &str, body: &str) -> String {
-    format!(
-        "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\n{headers}\r\n{body}",
-        reason = reason(status),
-        length = body.len(),
-    )
-}
-
-fn retry_after(later: Later, now: SystemTime) -> String {
-    let mut headers = String::new();
+fn retry_after(later: Later, now: SystemTime) -> Vec<(&'static str, String)> {
     match later {
         Later::Texts(texts) => {
-            for text in texts {
-                let _ = write!(headers, "Retry-After: {text}\r\n");
-            }
+            let header = |text: &&str| ("retry-after", (*text).to_owned());
+            texts.iter().map(header).collect()
         }
         Later::Date { clock_error } => {
             let wrong = Duration::from_secs(clock_error.unsigned_abs());
@@ -50,10 +81,9 @@ fn retry_after(later: Later, now: SystemTime) -> String {
             // A date has whole seconds and is cut: this one is three to four seconds ahead.
             let then = httpdate::fmt_http_date(clock + Duration::from_secs(4));
             let clock = httpdate::fmt_http_date(clock);
-            let _ = write!(headers, "Date: {clock}\r\nRetry-After: {then}\r\n");
+            vec![("date", clock), ("retry-after", then)]
         }
     }
-    headers
 }
 
 const fn reason(status: u16) -> &'static str {
@@ -83,13 +113,13 @@ mod tests {
         for clock_error in [0, 3600, -500] {
             let headers = retry_after(Later::Date { clock_error }, now);
             let dates: Vec<SystemTime> = headers
-                .lines()
-                .filter_map(|line| httpdate::parse_http_date(line.split_once(": ")?.1).ok())
+                .iter()
+                .map(|(_, value)| httpdate::parse_http_date(value).unwrap())
                 .collect();
             assert_eq!(
                 dates[1].duration_since(dates[0]).unwrap().as_secs(),
                 4,
-                "{headers}"
+                "{headers:?}"
             );
             let seconds = |time: SystemTime| {
                 time.duration_since(SystemTime::UNIX_EPOCH)

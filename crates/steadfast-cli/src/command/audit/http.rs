@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use steadfast_audit::{AuditReport, AuditSettings, DemandResult, SafetyDemand, audit_http};
+use steadfast_audit::{
+    AuditProtocol, AuditReport, AuditSettings, DemandResult, SafetyDemand, audit_http,
+};
 
 use super::{explain, show_progress};
 use crate::duration;
@@ -20,10 +22,11 @@ use crate::signals::StopSignals;
 ///
 /// The command is any client that sends one request and exits. It runs once for each case,
 /// against a server on this machine that refuses, closes and resets connections, stays silent,
-/// or responds with failures. The words {url}, {method}, {key} and {file} are replaced in the
-/// command; the same values are in its environment, as AUDIT_URL, AUDIT_METHOD, AUDIT_KEY and
-/// AUDIT_FILE. {key} is empty unless the request is a POST with an Idempotency-Key. {file} is
-/// the path of a file of 1 MiB to upload.
+/// or responds with failures. The words {url}, {method}, {key}, {file} and {ca} are replaced in
+/// the command; the same values are in its environment, as AUDIT_URL, AUDIT_METHOD, AUDIT_KEY,
+/// AUDIT_FILE and AUDIT_CA. {key} is empty unless the request is a POST with an Idempotency-Key.
+/// {file} is the path of a file of 1 MiB to upload. {ca} is, with --tls, the path of the
+/// certificate to trust.
 ///
 /// The report answers first whether a request may be applied twice. Then it counts the ratings:
 ///
@@ -43,6 +46,8 @@ Examples:
       -H 'Idempotency-Key: {key}' --data-binary @{file} {url}
   steadfast audit http --methods GET,POST --expect safe -- ./my-client {method} {url}
   steadfast audit http --only post/closed/once -- ./my-client {method} {url}
+  steadfast audit http --http2 -- curl -sf --http2-prior-knowledge -X {method} {url}
+  steadfast audit http --http2 --tls -- curl -sf --cacert {ca} -X {method} {url}
 
 Exit status:
   0         the audit ran, and meets --expect if that is given
@@ -53,6 +58,12 @@ Exit status:
   127       the command cannot be started
   130, 143  interrupted")]
 pub(crate) struct HttpAuditArgs {
+    /// Serve HTTP/2 instead of HTTP/1.1; without --tls, at once and not by an upgrade
+    #[arg(long)]
+    http2: bool,
+    /// Serve with TLS; the command finds the certificate to trust as {ca} or AUDIT_CA
+    #[arg(long)]
+    tls: bool,
     /// Methods to ask for, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "GET,PUT,POST", value_parser = method)]
     methods: Vec<String>,
@@ -98,6 +109,10 @@ pub(super) async fn run(args: HttpAuditArgs) -> anyhow::Result<()> {
         None => None,
     };
     let settings = AuditSettings {
+        protocol: AuditProtocol {
+            http2: args.http2,
+            tls: args.tls,
+        },
         methods: args.methods.clone(),
         limit: args.limit,
         start_limit: args.start_limit,

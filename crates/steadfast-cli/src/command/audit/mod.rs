@@ -53,6 +53,10 @@ fn show_progress(progress: AuditProgress) {
         return;
     }
     let AuditProgress { done, total } = progress;
+    if total == 0 {
+        let _ = write!(out, "\rrunning the command without faults").and_then(|()| out.flush());
+        return;
+    }
     let filled = done * 30 / total.max(1);
     // A terminal that is gone shows nothing.
     let _ = match done == total {

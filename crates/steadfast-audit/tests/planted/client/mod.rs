@@ -1,11 +1,18 @@
 //! A small HTTP client with a retry policy, as a program: one request, by the environment.
 
+mod http2;
+
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
 /// How long the client waits for a response.
-const TIMEOUT: Duration = Duration::from_millis(1200);
+const TIMEOUT: Duration = Duration::from_secs(3);
 /// A server that asks for more patience than this gets none.
 const PATIENCE: Duration = Duration::from_secs(6);
 
@@ -13,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(6);
 pub(crate) struct Policy {
     /// The method, if the client has one of its own.
     pub(crate) method: Option<&'static str>,
+    /// Whether it speaks HTTP/2.
+    pub(crate) http2: bool,
     pub(crate) attempts: u32,
     /// Whether it sends a request again.
     pub(crate) retries: fn(&Sent, &Failed) -> bool,
@@ -37,6 +46,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             method: None,
+            http2: false,
             attempts: 4,
             retries: |sent, failed| match failed {
                 Failed::NotSent | Failed::Status(425 | 429, _) => true,
@@ -64,38 +74,35 @@ pub(crate) fn run(policy: &Policy) {
     let url = std::env::var("AUDIT_URL").unwrap();
     let method = std::env::var("AUDIT_METHOD").unwrap();
     let method = policy.method.unwrap_or(&method);
-    let key = std::env::var("AUDIT_KEY").unwrap();
+    let key = std::env::var("AUDIT_KEY").ok();
     let body = match method {
         "GET" => Vec::new(),
         _ => std::fs::read(std::env::var("AUDIT_FILE").unwrap()).unwrap(),
     };
-    let (address, path) = url
-        .strip_prefix("http://")
-        .unwrap()
-        .split_once('/')
-        .unwrap();
+    let (scheme, rest) = url.split_once("://").unwrap();
+    let (address, path) = rest.split_once('/').unwrap();
     let number: u32 = path.rsplit('/').next().unwrap().parse().unwrap();
     // The same in every run, and another one for each client of a fleet.
     let jitter = 0.5 + f64::from(number) / 8.0;
+    let key = key.filter(|key| !key.is_empty() && policy.method.is_none());
     let sent = Sent {
-        is_idempotent: method != "POST" || !key.is_empty() && policy.method.is_none(),
+        is_idempotent: method != "POST" || key.is_some(),
     };
-    let key = match key.as_str() {
-        "" => String::new(),
-        key => format!("Idempotency-Key: {key}\r\n"),
-    };
-    let key = if policy.method.is_some() {
-        String::new()
-    } else {
-        key
-    };
+    let header = key
+        .as_ref()
+        .map(|key| format!("Idempotency-Key: {key}\r\n"));
+    let header = header.unwrap_or_default();
     let head = format!(
-        "{method} /{path} HTTP/1.1\r\nHost: {address}\r\n{key}Content-Length: {}\r\n\r\n",
+        "{method} /{path} HTTP/1.1\r\nHost: {address}\r\n{header}Content-Length: {}\r\n\r\n",
         body.len()
     );
     let mut made = 0;
     loop {
-        let Err(failed) = attempt(address, &head, &body) else {
+        let made_one = match policy.http2 {
+            true => http2::attempt(&url, method, key.as_deref(), &body),
+            false => attempt(scheme, address, &head, &body),
+        };
+        let Err(failed) = made_one else {
             return;
         };
         made += 1;
@@ -108,9 +115,36 @@ pub(crate) fn run(policy: &Policy) {
     }
 }
 
-fn attempt(address: &str, head: &str, body: &[u8]) -> Result<(), Failed> {
-    let mut stream = TcpStream::connect(address).map_err(|_| Failed::NotSent)?;
-    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+/// A stream in both directions.
+trait Duplex: Read + Write {}
+
+impl<T: Read + Write> Duplex for T {}
+
+/// Returns the settings for TLS, which trust the certificate of the audit.
+fn trust() -> ClientConfig {
+    let mut roots = RootCertStore::empty();
+    let ca = CertificateDer::from_pem_file(std::env::var("AUDIT_CA").unwrap()).unwrap();
+    roots.add(ca).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+fn attempt(scheme: &str, address: &str, head: &str, body: &[u8]) -> Result<(), Failed> {
+    let tcp = TcpStream::connect(address).map_err(|_| Failed::NotSent)?;
+    tcp.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let mut stream: Box<dyn Duplex> = Box::new(tcp.try_clone().unwrap());
+    if scheme == "https" {
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let tls = ClientConnection::new(Arc::new(trust()), name).unwrap();
+        let mut tls = StreamOwned::new(tls, tcp);
+        let shaken = tls.conn.complete_io(&mut tls.sock);
+        shaken.map_err(|_| Failed::NotSent)?;
+        stream = Box::new(tls);
+    }
     // An early response may be there although not all was written.
     let written = stream
         .write_all(head.as_bytes())
@@ -122,14 +156,14 @@ fn attempt(address: &str, head: &str, body: &[u8]) -> Result<(), Failed> {
 }
 
 /// Reads a response to the end that its length gives.
-fn read(stream: &mut TcpStream) -> io::Result<String> {
+fn read(stream: &mut Box<dyn Duplex>) -> io::Result<String> {
     let mut text = String::new();
     let mut buffer = [0; 4096];
     loop {
         let length = stream.read(&mut buffer)?;
         text += &String::from_utf8_lossy(&buffer[..length]);
         let whole = text.split_once("\r\n\r\n").is_some_and(|(head, body)| {
-            let length = value(head, "Content-Length").unwrap_or_default();
+            let length = value(head, "content-length").unwrap_or_default();
             body.len() >= length.parse().unwrap_or(0)
         });
         match length {
@@ -155,7 +189,7 @@ fn parse(response: &str) -> Result<(), Failed> {
 /// Returns the longest delay that a response asks for. A date is compared with the response's.
 fn retry_after(response: &str) -> Option<Duration> {
     let date = |text: &str| httpdate::parse_http_date(text).ok();
-    let now = value(response, "Date")
+    let now = value(response, "date")
         .and_then(date)
         .unwrap_or_else(SystemTime::now);
     let delay = |text: &str| match text.parse() {
@@ -164,7 +198,7 @@ fn retry_after(response: &str) -> Option<Duration> {
     };
     let lines = response
         .lines()
-        .filter_map(|line| line.strip_prefix("Retry-After: "));
+        .filter_map(|line| line.strip_prefix("retry-after: "));
     lines.filter_map(delay).max()
 }
 
