@@ -133,9 +133,10 @@ impl CommandTemplate {
                 () = expired => {}
             }
         }
-        let left_processes = !running.others(&mark).is_empty();
+        let left = running.others(&mark);
+        let left_processes = !left.is_empty();
         running.kill_group(stopped);
-        kill_marked(&mark);
+        kill_all(left);
         let status = running.child.wait().await?;
         let cause = match status.code() {
             _ if stopped => ExitCause::Stopped,
@@ -280,18 +281,20 @@ impl RunningCommand {
 
     /// Returns the live processes of the command, without itself.
     #[cfg(target_os = "linux")]
-    fn others(&self, mark: &str) -> Vec<rustix::process::Pid> {
-        let leader = self.group.map(rustix::process::Pid::as_raw_pid);
-        let of_command = |id: &i32| {
-            Some(*id) != leader
-                && (is_marked(*id, mark) || leader.is_some() && group(*id) == leader)
+    fn others(&self, mark: &str) -> Vec<i32> {
+        let Some(leader) = self.group.map(rustix::process::Pid::as_raw_pid) else {
+            return Vec::new();
         };
-        let ids = processes().filter(of_command);
-        ids.filter_map(rustix::process::Pid::from_raw).collect()
+        // Few processes are younger, so that a look is cheap. Numbers start again at times: then
+        // one is missed here, and the sweep at the end kills it.
+        let younger = processes().filter(|id| *id > leader);
+        younger
+            .filter(|id| is_marked(*id, mark) || group(*id) == Some(leader))
+            .collect()
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn others(&self, _: &str) -> Vec<()> {
+    fn others(&self, _: &str) -> Vec<i32> {
         Vec::new()
     }
 
@@ -353,16 +356,23 @@ fn is_marked(id: i32, mark: &str) -> bool {
 /// Kills the processes whose mark begins so.
 #[cfg(target_os = "linux")]
 fn kill_marked(mark: &str) {
+    kill_all(processes().filter(|id| is_marked(*id, mark)).collect());
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kill_marked(_: &str) {}
+
+#[cfg(target_os = "linux")]
+fn kill_all(ids: Vec<i32>) {
     use rustix::process::{Pid, Signal, kill_process};
-    let marked = processes().filter(|id| is_marked(*id, mark));
-    for id in marked.filter_map(Pid::from_raw) {
+    for id in ids.into_iter().filter_map(Pid::from_raw) {
         // If it is gone, there is nothing to kill.
         let _ = kill_process(id, Signal::KILL);
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn kill_marked(_: &str) {}
+fn kill_all(_: Vec<i32>) {}
 
 #[cfg(target_os = "linux")]
 fn processes() -> impl Iterator<Item = i32> {

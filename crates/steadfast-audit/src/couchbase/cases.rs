@@ -21,8 +21,21 @@ struct Row {
     operations: Vec<String>,
     fault: Option<Value>,
     script: Option<Value>,
+    connect: Option<ConnectChange>,
     timeout_ms: u64,
     expect: SdkExpectation,
+}
+
+/// What is different about the connection, which is made for the case.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ConnectChange {
+    /// Fields of the command `connect`.
+    pub(super) fields: Value,
+    /// Whether it uses TLS. The driver does not know the certificate.
+    pub(super) tls: bool,
+    /// A fault while it is made.
+    pub(super) fault: Option<Value>,
 }
 
 /// One operation that meets one fault.
@@ -42,6 +55,7 @@ pub(super) struct SdkCase {
 pub(super) enum SdkFault {
     Rule(Value),
     Script(Value),
+    Connect(ConnectChange),
 }
 
 /// What an RFC expects.
@@ -57,6 +71,9 @@ pub(super) struct SdkExpectation {
     /// The least delays between attempts.
     #[serde(default)]
     pub(super) gaps_ms: Vec<u64>,
+    /// Whether an error that says how the operation ended must say that nothing was applied.
+    #[serde(default)]
+    pub(super) unambiguous: bool,
     /// When the answer comes at the latest, if that is before the timeout.
     pub(super) within_ms: Option<u64>,
 }
@@ -71,9 +88,10 @@ impl SdkCases {
             rule: row.rule.clone(),
             name: row.name.clone(),
             operation: operation.clone(),
-            fault: match (&row.fault, &row.script) {
-                (Some(fault), _) => SdkFault::Rule(fault.clone()),
-                (None, script) => SdkFault::Script(script.clone().unwrap_or_default()),
+            fault: match (&row.fault, &row.connect, &row.script) {
+                (Some(fault), ..) => SdkFault::Rule(fault.clone()),
+                (_, Some(change), _) => SdkFault::Connect(change.clone()),
+                (.., script) => SdkFault::Script(script.clone().unwrap_or_default()),
             },
             timeout_ms: row.timeout_ms,
             expect: row.expect.clone(),
@@ -127,6 +145,11 @@ mod tests {
             match &case.fault {
                 SdkFault::Rule(rule) => {
                     serde_json::from_value::<Fault>(rule.clone()).unwrap();
+                }
+                SdkFault::Connect(change) => {
+                    if let Some(fault) = &change.fault {
+                        serde_json::from_value::<Fault>(fault.clone()).unwrap();
+                    }
                 }
                 SdkFault::Script(script) => {
                     serde_json::from_value::<steadfast_cluster::script::ScriptSpec>(script.clone())

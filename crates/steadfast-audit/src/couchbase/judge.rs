@@ -55,6 +55,18 @@ pub(super) struct SdkRun {
     pub(super) answer: DriverAnswer,
 }
 
+impl SdkRun {
+    /// Nothing was sent: the driver could not connect.
+    pub(super) fn unsent(answer: DriverAnswer) -> Self {
+        Self {
+            arrivals: Vec::new(),
+            applied: 0,
+            hit: 1,
+            answer,
+        }
+    }
+}
+
 /// Rates a case, with the reason.
 pub(super) fn judge(case: &SdkCase, run: &SdkRun) -> (SdkRating, String) {
     if run.answer.unsupported {
@@ -116,6 +128,9 @@ fn difference(case: &SdkCase, run: &SdkRun) -> Option<String> {
     }
     if let Some(applied) = expected.applied.filter(|applied| *applied != run.applied) {
         return Some(format!("applied {} times, not {applied}", run.applied));
+    }
+    if expected.unambiguous && run.answer.ambiguous == Some(true) {
+        return Some(format!("nothing was sent, and it ended with {error}"));
     }
     if let Some((retry, at, least)) = early_retry(&expected.gaps_ms, &run.arrivals) {
         let at = show(at);

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use steadfast_cluster::fault::{Fault, FaultGuard};
 use steadfast_cluster::script::{Script, ScriptGuard, ScriptSpec};
+use steadfast_cluster::users::Rights;
 use steadfast_cluster::{BucketSettings, TestCluster};
 use steadfast_wire::error_map::ErrorMap;
 use tokio::time::sleep;
 
-use super::cases::{SdkCase, SdkCases, SdkFault};
+use super::cases::{ConnectChange, SdkCase, SdkCases, SdkFault};
 use super::driver::{Driver, DriverAnswer};
 use super::judge::SdkRun;
 use super::report::{SdkAuditReport, SdkCaseReport};
@@ -62,17 +63,20 @@ pub async fn audit_couchbase(
     let mut sdk = String::new();
     let mut reports = Vec::with_capacity(cases.len());
     for (number, case) in cases.iter().enumerate() {
-        let answer = driver
-            .ask("connect", connection(&cluster), PATIENCE)
-            .await?;
-        if !answer.ok {
-            let error = answer.error.unwrap_or_default();
-            return Err(AuditError::Driver {
-                problem: format!("cannot connect to a cluster without faults: {error}"),
-                output: String::new(),
-            });
+        // A connection with faults is made for its case.
+        if !matches!(case.fault, SdkFault::Connect(_)) || sdk.is_empty() {
+            let answer = driver
+                .ask("connect", connection(&cluster), PATIENCE)
+                .await?;
+            if !answer.ok {
+                let error = answer.error.unwrap_or_default();
+                return Err(AuditError::Driver {
+                    problem: format!("cannot connect to a cluster without faults: {error}"),
+                    output: String::new(),
+                });
+            }
+            sdk = answer.sdk.unwrap_or(sdk);
         }
-        sdk = answer.sdk.unwrap_or(sdk);
         let (run, lost) = run(&cluster, &mut driver, case, number).await?;
         if lost {
             driver = Driver::start(&template)?;
@@ -98,7 +102,10 @@ async fn start(error_map: &Value) -> Result<TestCluster, AuditError> {
     let builder = TestCluster::builder()
         .nodes(2)
         .bucket(BucketSettings::new(BUCKET).vbuckets(64))
-        .user(USER.0, USER.1);
+        .bucket(BucketSettings::new("other").vbuckets(16))
+        .user(USER.0, USER.1)
+        .user_with_rights("stranger", USER.1, Rights::buckets(["other".to_owned()]))
+        .tls(true);
     let cluster = builder.start().await.map_err(AuditError::Cluster)?;
     let map = ErrorMap::parse(error_map.to_string().as_bytes()).expect("a test reads the map");
     for (code, definition) in map.errors {
@@ -113,6 +120,7 @@ fn connection(cluster: &TestCluster) -> Value {
         "username": USER.0,
         "password": USER.1,
         "bucket": BUCKET,
+        "timeout_ms": 20_000,
     })
 }
 
@@ -125,6 +133,12 @@ enum InForce {
 impl InForce {
     fn begin(cluster: &TestCluster, case: &SdkCase, key: &str) -> Self {
         match &case.fault {
+            // It is in force already; the requests of the operation are counted.
+            SdkFault::Connect(_) => {
+                let count = json!({"effect": "pass", "key": key});
+                let count = serde_json::from_value(count).expect("it is valid");
+                Self::Rule(cluster.fault(count))
+            }
             SdkFault::Rule(rule) => {
                 let mut rule = rule.clone();
                 // By the key alone: SDKs send different commands for the same operation.
@@ -168,8 +182,10 @@ async fn run(
         let stored = cluster.put_document(BUCKET, "_default._default", &key, &value);
         stored.map_err(AuditError::Cluster)?;
     }
-    let timeout = Duration::from_millis(case.timeout_ms);
     let (asked, fields) = request(case, &key);
+    if let SdkFault::Connect(change) = &case.fault {
+        return connect_and_run(cluster, driver, case, change, &key).await;
+    }
     // Opens the connections, so that only the fault is a reason to retry. Its result is not
     // judged: a document to append to need not be readable.
     let (warm, warm_fields) = match case.is_query() {
@@ -179,8 +195,52 @@ async fn run(
     for _ in 0..if case.is_query() { 4 } else { 1 } {
         driver.ask(warm, warm_fields.clone(), PATIENCE * 2).await?;
     }
+    let (run, lost) = measure(cluster, driver, case, &key).await;
+    Ok((run, lost))
+}
+
+/// Connects as the case says. A driver that cannot connect has answered.
+async fn connect_and_run(
+    cluster: &TestCluster,
+    driver: &mut Driver,
+    case: &SdkCase,
+    change: &ConnectChange,
+    key: &str,
+) -> Result<(SdkRun, bool), AuditError> {
+    let mut fields = with_timeout(connection(cluster), Duration::from_millis(case.timeout_ms));
+    for (name, value) in change.fields.as_object().into_iter().flatten() {
+        fields[name] = value.clone();
+    }
+    if let Some(address) = cluster.tls_connection_string().filter(|_| change.tls) {
+        fields["connection_string"] = json!(address);
+    }
+    let fault = change.fault.clone().map(|fault| {
+        let fault: Fault = serde_json::from_value(fault).expect("a test reads the rules");
+        cluster.fault(fault)
+    });
+    let limit = Duration::from_millis(case.timeout_ms) + GRACE;
+    let connected = driver.ask("connect", fields, limit).await;
+    let hit = fault.map_or(1, |fault| fault.fired());
+    let (mut run, lost) = match connected {
+        Ok(answer) if answer.ok => measure(cluster, driver, case, key).await,
+        Ok(answer) => (SdkRun::unsent(answer), false),
+        Err(error) => (SdkRun::unsent(DriverAnswer::lost(&error, limit)), true),
+    };
+    run.hit = hit;
+    Ok((run, lost))
+}
+
+/// Asks for the operation while the fault is in force; returns also whether the driver is lost.
+async fn measure(
+    cluster: &TestCluster,
+    driver: &mut Driver,
+    case: &SdkCase,
+    key: &str,
+) -> (SdkRun, bool) {
+    let timeout = Duration::from_millis(case.timeout_ms);
+    let (asked, fields) = request(case, key);
     let before = cluster.journal().applied();
-    let fault = InForce::begin(cluster, case, &key);
+    let fault = InForce::begin(cluster, case, key);
     let begun = Instant::now();
     let mut arrivals = Vec::new();
     let mut count = || {
@@ -218,7 +278,7 @@ async fn run(
         hit,
         answer,
     };
-    Ok((run, lost))
+    (run, lost)
 }
 
 /// Returns the command for an operation, and its fields.

@@ -18,7 +18,7 @@ use crate::cases::Action;
 use crate::journal::{HttpArrival, LoggedAttempt};
 
 /// How long a connection is read after its end, so that the client sees why it ended.
-const LINGER: Duration = Duration::from_secs(1);
+const LINGER: Duration = Duration::from_secs(10);
 
 /// Holds a whole upload, so that it does not wait for the server.
 const WINDOW: u32 = 4 << 20;

@@ -1,6 +1,7 @@
 //! Commands that misbehave get a clear message, and nothing of them is left.
 
 use std::ffi::OsString;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -90,11 +91,22 @@ async fn a_server_with_tls_says_why_no_request_came() {
         let settings = AuditSettings {
             protocol: AuditProtocol { http2, tls },
             methods: vec!["GET".to_owned()],
-            ..AuditSettings::new(super::command("client_for_get"))
+            ..AuditSettings::new(super::command("commands::client_in_plain_http1"))
         };
         let error = audit_http(&settings, |_| {}).await.unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
+}
+
+#[test]
+#[ignore = "a client"]
+fn client_in_plain_http1() {
+    let url = std::env::var("AUDIT_URL").unwrap();
+    let address = url.split('/').nth(2).unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    // Until the server ends the connection, or resets it.
+    let _ = stream.read_to_end(&mut Vec::new());
 }
 
 #[tokio::test]

@@ -44,9 +44,9 @@ fn a_report_says_what_was_not_seen() {
     assert!(output.ok(), "{output:?}");
     for text in [
         "such as a payment? NOT KNOWN",
-        "gives up early     1 cases",
+        "gives up early     1   one more attempt",
         "POST: the command sent GET",
-        "GET      request read, connection closed, once",
+        "GET  request read, connection closed, once",
         "exit 101",
     ] {
         assert!(

@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 /// How long the client waits for a response.
-const TIMEOUT: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// A server that asks for more patience than this gets none.
 const PATIENCE: Duration = Duration::from_secs(6);
 
@@ -47,7 +47,7 @@ impl Default for Policy {
         Self {
             method: None,
             http2: false,
-            attempts: 4,
+            attempts: 6,
             retries: |sent, failed| match failed {
                 Failed::NotSent | Failed::Status(425 | 429, _) => true,
                 Failed::NoResponse => sent.is_idempotent,
