@@ -3,6 +3,7 @@ package interop
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -79,23 +80,6 @@ func (s *server) call(t *testing.T, method, path string, body object, result any
 		sent = body
 	}
 	s.For(t).Call(method, path, sent, result)
-}
-
-// fault adds a rule, which is removed at the end of the test, and returns its number.
-func (s *server) fault(t *testing.T, rule object) int {
-	t.Helper()
-	var added struct{ ID int }
-	s.call(t, "POST", "/faults", rule, &added)
-	t.Cleanup(func() { s.call(t, "DELETE", fmt.Sprintf("/faults/%d", added.ID), nil, nil) })
-	return added.ID
-}
-
-// fired returns how often a rule has hit.
-func (s *server) fired(t *testing.T, fault int) int {
-	t.Helper()
-	var rule struct{ Fired int }
-	s.call(t, "GET", fmt.Sprintf("/faults/%d", fault), nil, &rule)
-	return rule.Fired
 }
 
 func (s *server) topology(t *testing.T, action string, body object) (node int) {
@@ -181,5 +165,12 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func expect(t *testing.T, err, expected error) {
+	t.Helper()
+	if !errors.Is(err, expected) {
+		t.Errorf("%v, not %v", err, expected)
 	}
 }

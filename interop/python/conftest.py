@@ -61,9 +61,6 @@ class Server:
     def topology(self, action, **body):
         return self.call("POST", f"/topology/{action}", body)
 
-    def advance_clock(self, seconds):
-        self.call("POST", "/clock", {"advance_ms": seconds * 1000})
-
     def journal(self, since=0):
         """Every applied mutation from a sequence number on, and the number after the last."""
         entries = []

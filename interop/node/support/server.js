@@ -58,40 +58,6 @@ class Server {
     return answer;
   }
 
-  /** Adds a fault rule and answers with its number. */
-  async fault(spec) {
-    return (await this.call('POST', '/faults', spec)).id;
-  }
-
-  /** How often a fault rule has hit. */
-  async fired(fault) {
-    return (await this.call('GET', `/faults/${fault}`)).fired;
-  }
-
-  topology(action, body = {}) {
-    return this.call('POST', `/topology/${action}`, body);
-  }
-
-  advanceClock(seconds) {
-    return this.call('POST', '/clock', { advance_ms: seconds * 1000 });
-  }
-
-  /** Every applied mutation from a sequence number on; fails if any was forgotten. */
-  async journal(since = 0) {
-    const entries = [];
-    for (;;) {
-      const page = await this.call('GET', `/journal?since=${since}&limit=50000`);
-      if (page.forgotten > since) {
-        throw new Error(`the journal has forgotten ${page.forgotten} entries`);
-      }
-      entries.push(...page.entries);
-      since = page.next;
-      if (page.entries.length === 0) {
-        return { entries, next: since };
-      }
-    }
-  }
-
   async connect({ username = USER, password = PASSWORD, tls = false, trust = this.authority } = {}) {
     return couchbase.connect(tls ? this.tlsConnectionString : this.connectionString, {
       username,

@@ -1,8 +1,6 @@
 //! The official Rust SDK, unmodified, against a cluster in the same process.
 
 mod bootstrap;
-mod documents;
-mod subdocuments;
 mod topology;
 
 use std::time::Duration;
