@@ -220,13 +220,13 @@ async fn connect_and_run(
     });
     let limit = Duration::from_millis(case.timeout_ms) + GRACE;
     let connected = driver.ask("connect", fields, limit).await;
-    let hit = fault.map_or(1, |fault| fault.fired());
     let (mut run, lost) = match connected {
         Ok(answer) if answer.ok => measure(cluster, driver, case, key).await,
         Ok(answer) => (SdkRun::unsent(answer), false),
         Err(error) => (SdkRun::unsent(DriverAnswer::lost(&error, limit)), true),
     };
-    run.hit = hit;
+    // An SDK may make its connections with the operation.
+    run.hit = fault.map_or(1, |fault| fault.fired());
     Ok((run, lost))
 }
 
