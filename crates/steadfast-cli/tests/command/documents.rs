@@ -216,7 +216,8 @@ fn queries_print_one_row_per_line() {
         wrong.stderr.contains("parsing failure (code 3000)"),
         "{wrong:?}"
     );
-    let begun = served.run(&["query", &cluster, "BEGIN WORK"]);
+    let begin = ["query", &cluster, "BEGIN WORK", "--raw", "txtimeout=1h"];
+    let begun = served.run(&begin);
     let begun: serde_json::Value = serde_json::from_str(&begun.stdout).unwrap();
     let txid = format!("txid={}", begun["txid"].as_str().unwrap());
     let inside = served.run(&["query", &cluster, "COMMIT", "--raw", &txid]);
