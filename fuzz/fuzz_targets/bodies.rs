@@ -1,10 +1,9 @@
-//! The smaller bodies: observe, HELLO, SASL messages, collection paths, metadata, compressed
+//! The smaller bodies: observe, HELLO, SASL messages, metadata, compressed
 //! values, error bodies.
 #![no_main]
 
 use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
-use steadfast_wire::collections::{CollectionPath, scope_of_path};
 use steadfast_wire::config::NotifiedVersion;
 use steadfast_wire::extras::{DocumentMeta, GetMetaVersion};
 use steadfast_wire::hello::{ClientIdentity, FeatureSet};
@@ -42,8 +41,6 @@ fuzz_target!(|data: &[u8]| {
     let _ = FeatureSet::decode(data);
     let _ = ClientIdentity::parse(data);
     let _ = Mechanism::read_list(data).count();
-    let _ = CollectionPath::decode(data);
-    let _ = scope_of_path(data);
     let _ = DocumentMeta::decode(data);
     let _ = GetMetaVersion::decode(data);
     if let Ok(plain) = snappy::decompress(data, 1 << 20) {

@@ -1,4 +1,4 @@
-//! Document keys, and the ids of the collections and scopes that they live in.
+//! Document keys, and the ids of the collections that they live in.
 
 use std::fmt;
 
@@ -11,27 +11,12 @@ use crate::{Encode, EncodeError};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CollectionId(pub u32);
 
-/// A scope's id within its bucket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ScopeId(pub u32);
-
 impl CollectionId {
     /// The collection `_default` of the scope `_default`.
     pub const DEFAULT: Self = Self(0);
 }
 
-impl ScopeId {
-    /// The scope `_default`.
-    pub const DEFAULT: Self = Self(0);
-}
-
 impl From<u32> for CollectionId {
-    fn from(id: u32) -> Self {
-        Self(id)
-    }
-}
-
-impl From<u32> for ScopeId {
     fn from(id: u32) -> Self {
         Self(id)
     }
@@ -43,21 +28,8 @@ impl From<CollectionId> for u32 {
     }
 }
 
-impl From<ScopeId> for u32 {
-    fn from(id: ScopeId) -> Self {
-        id.0
-    }
-}
-
 /// Hexadecimal, as in manifests and in the server's logs.
 impl fmt::Display for CollectionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x}", self.0)
-    }
-}
-
-/// Hexadecimal, as in manifests and in the server's logs.
-impl fmt::Display for ScopeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.0)
     }

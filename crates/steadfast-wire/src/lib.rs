@@ -73,4 +73,4 @@ pub use error_body::ErrorBody;
 pub use frame::{
     DEFAULT_MAX_BODY, Decoded, Frame, FrameBuilder, FrameDecoder, FrameError, HEADER_LEN, Header,
 };
-pub use key::{CollectionId, DocumentKey, ScopeId};
+pub use key::{CollectionId, DocumentKey};

@@ -28,13 +28,6 @@ pub struct BucketConfig {
 }
 
 impl BucketConfig {
-    /// Returns whether the bucket has a capability.
-    pub fn has_capability(&self, name: &str) -> bool {
-        self.capabilities
-            .iter()
-            .any(|capability| capability == name)
-    }
-
     /// Checks that the parts fit each other.
     pub(super) fn check(&self, node_count: usize) -> Result<(), String> {
         if self.node_count > node_count {

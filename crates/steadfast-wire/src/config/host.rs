@@ -1,7 +1,7 @@
 //! The placeholder of nodes that do not know their own name.
 
 /// Stands in a config for the host that the config was fetched from.
-pub const HOST_PLACEHOLDER: &str = "$HOST";
+const HOST_PLACEHOLDER: &str = "$HOST";
 
 /// Replaces the placeholder in `text`, a host or a host and a port.
 ///
@@ -15,11 +15,6 @@ pub(super) fn fill_in(text: &str, origin: &str) -> String {
     } else {
         format!("{origin}{rest}")
     }
-}
-
-/// Formats a host and a port.
-pub(super) fn with_port(host: &str, port: u16) -> String {
-    format!("{}:{port}", bracketed(host))
 }
 
 fn bracketed(host: &str) -> String {
@@ -46,7 +41,5 @@ mod tests {
         assert_eq!(fill_in("$HOST:11210", "::1"), "[::1]:11210");
         assert_eq!(fill_in("$HOST:11210", "[::1]"), "[::1]:11210");
         assert_eq!(fill_in("$HOST", "::1"), "::1");
-        assert_eq!(with_port("::1", 1), "[::1]:1");
-        assert_eq!(with_port("db1", 1), "db1:1");
     }
 }

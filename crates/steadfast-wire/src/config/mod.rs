@@ -6,7 +6,7 @@
 //!
 //! The JSON has redundant parts and conventions. Parsing to a [`ClusterConfig`] checks that the
 //! parts agree, so no index is without a node, and fills in the name of the peer where the JSON
-//! has none. Writing gives JSON that old and new clients understand.
+//! has none.
 //!
 //! ```
 //! use steadfast_wire::config::{ClusterConfig, ConfigVersion, Service, Transport};
@@ -32,7 +32,6 @@ mod version;
 use std::collections::BTreeMap;
 
 pub use bucket::BucketConfig;
-pub use host::HOST_PLACEHOLDER;
 pub use node::{AlternateAddress, ConfigNode, Service, ServicePorts, Transport};
 pub use vbucket_map::{MAX_COPIES, MAX_VBUCKETS, VbucketMap};
 pub use version::{ConfigNotification, ConfigVersion, NotifiedVersion};
@@ -58,18 +57,6 @@ pub struct ClusterConfig {
 }
 
 impl ClusterConfig {
-    /// A config of these nodes, without a bucket.
-    pub fn new(version: ConfigVersion, nodes: Vec<ConfigNode>) -> Self {
-        Self {
-            version,
-            nodes,
-            capabilities: BTreeMap::new(),
-            cluster_name: None,
-            cluster_uuid: None,
-            bucket: None,
-        }
-    }
-
     /// Reads the JSON that a node sent, decompressed.
     ///
     /// `origin` is the host that the connection goes to. A node that does not know under which
@@ -79,13 +66,6 @@ impl ClusterConfig {
     /// If it is not JSON, lacks something, or contradicts itself. The error says where.
     pub fn parse(json: &[u8], origin: &str) -> Result<Self, DecodeError> {
         json::parse(json, origin)
-    }
-
-    /// The JSON for this config.
-    ///
-    /// A node whose hostname is [`HOST_PLACEHOLDER`] is written without one.
-    pub fn to_json(&self) -> Vec<u8> {
-        json::write(self)
     }
 
     /// Returns the index of the node that sent this config, if it is marked.

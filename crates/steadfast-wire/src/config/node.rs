@@ -23,19 +23,18 @@ pub struct ConfigNode {
 }
 
 /// The address of a node in another network.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct AlternateAddress {
     /// The name it has there.
     pub hostname: String,
     /// The ports it has there. If absent, they are the ordinary ones; if present, a service that is
     /// not listed cannot be reached.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ports: Option<ServicePorts>,
 }
 
 /// Ports by the name of the service as the JSON has it (`kv`, `kvSSL`, …). Services that have no
 /// [`Service`] are kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct ServicePorts(BTreeMap<String, u16>);
 
@@ -98,13 +97,6 @@ impl ServicePorts {
         self.0.get(service.json_name(transport)).copied()
     }
 
-    /// Sets the port of a service.
-    #[must_use]
-    pub fn with(mut self, service: Service, transport: Transport, port: u16) -> Self {
-        self.0.insert(service.json_name(transport).to_owned(), port);
-        self
-    }
-
     /// All ports, by the names that the JSON has for the services.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u16)> {
         self.0.iter().map(|(name, port)| (name.as_str(), *port))
@@ -151,55 +143,45 @@ impl std::fmt::Display for Service {
 mod tests {
     use super::*;
 
-    fn node(alternate_ports: Option<ServicePorts>) -> ConfigNode {
+    fn node(alternate_ports: Option<&str>) -> ConfigNode {
+        let ports = |json: &str| serde_json::from_str(json).unwrap();
         let alternate = AlternateAddress {
             hostname: "outside".into(),
-            ports: alternate_ports,
+            ports: alternate_ports.map(ports),
         };
         ConfigNode {
             hostname: "inside".into(),
-            ports: ServicePorts::default()
-                .with(Service::KeyValue, Transport::Plain, 11210)
-                .with(Service::KeyValue, Transport::Tls, 11207)
-                .with(Service::Query, Transport::Plain, 8093),
+            ports: ports(r#"{"kv": 11210, "kvSSL": 11207, "n1ql": 8093}"#),
             alternate_addresses: BTreeMap::from([("external".into(), alternate)]),
             ..ConfigNode::default()
         }
     }
 
     #[test]
-    fn a_service_that_does_not_run_there_has_no_endpoint() {
-        let node = node(None);
-        let kv_tls = node.endpoint(Service::KeyValue, Transport::Tls, None);
+    fn an_endpoint_is_in_the_network_that_is_asked_for() {
+        let (inside, outside) = (node(None), node(Some(r#"{"kv": 31210}"#)));
+        let kv_tls = inside.endpoint(Service::KeyValue, Transport::Tls, None);
         assert_eq!(kv_tls, Some(("inside", 11207)));
-        assert_eq!(node.endpoint(Service::Search, Transport::Plain, None), None);
-    }
-
-    #[test]
-    fn an_alternate_address_without_ports_has_the_ordinary_ones() {
-        let kv = node(None);
-        let kv = kv.endpoint(Service::KeyValue, Transport::Plain, Some("external"));
-        assert_eq!(kv, Some(("outside", 11210)));
-    }
-
-    #[test]
-    fn an_alternate_address_with_ports_has_no_others() {
-        let node = node(Some(ServicePorts::default().with(
-            Service::KeyValue,
-            Transport::Plain,
-            31210,
-        )));
-        let outside = |service| node.endpoint(service, Transport::Plain, Some("external"));
-        assert_eq!(outside(Service::KeyValue), Some(("outside", 31210)));
-        assert_eq!(outside(Service::Query), None);
-    }
-
-    #[test]
-    fn an_unknown_network_has_no_endpoints() {
-        assert_eq!(
-            node(None).endpoint(Service::KeyValue, Transport::Plain, Some("mars")),
-            None
-        );
+        for (node, service, network, expected) in [
+            (&inside, Service::Search, None, None),
+            (&inside, Service::KeyValue, Some("mars"), None),
+            // An alternate address without ports has the ordinary ones.
+            (
+                &inside,
+                Service::KeyValue,
+                Some("external"),
+                Some(("outside", 11210)),
+            ),
+            (
+                &outside,
+                Service::KeyValue,
+                Some("external"),
+                Some(("outside", 31210)),
+            ),
+            (&outside, Service::Query, Some("external"), None),
+        ] {
+            assert_eq!(node.endpoint(service, Transport::Plain, network), expected);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 
 /// The most vbuckets there can be: the hash of a key has fifteen bits.
 pub const MAX_VBUCKETS: usize = 1 << 15;
@@ -25,34 +25,6 @@ pub struct VbucketMap {
 const NO_NODE: i16 = -1;
 
 impl VbucketMap {
-    /// A map from rows, one for each vbucket, of nodes by their place in the server list.
-    ///
-    /// # Errors
-    /// If rows differ in length, or there are too many rows, copies or nodes.
-    pub fn from_rows<R>(rows: impl IntoIterator<Item = R>) -> Result<Self, &'static str>
-    where
-        R: IntoIterator<Item = Option<u16>>,
-    {
-        let mut map = Self {
-            copies: 0,
-            nodes: Vec::new(),
-        };
-        for row in rows {
-            let start = map.nodes.len();
-            for node in row {
-                let node = match node {
-                    None => NO_NODE,
-                    Some(node) => {
-                        i16::try_from(node).map_err(|_| "a node's number is too great")?
-                    }
-                };
-                map.push(start, node)?;
-            }
-            map.end_row(start)?;
-        }
-        Ok(map)
-    }
-
     /// Returns the number of vbuckets; zero for a bucket that is being created.
     #[inline]
     pub fn vbucket_count(&self) -> u16 {
@@ -80,16 +52,6 @@ impl VbucketMap {
     #[inline]
     pub fn active(&self, vbucket: u16) -> Option<usize> {
         self.node(vbucket, 0)
-    }
-
-    /// All rows, one for each vbucket.
-    pub fn rows(&self) -> impl Iterator<Item = impl Iterator<Item = Option<usize>> + '_> + '_ {
-        self.raw_rows()
-            .map(|row| row.iter().map(|node| usize::try_from(*node).ok()))
-    }
-
-    fn raw_rows(&self) -> std::slice::ChunksExact<'_, i16> {
-        self.nodes.chunks_exact(self.copies.max(1))
     }
 
     /// The greatest node that is mentioned.
@@ -125,12 +87,6 @@ impl VbucketMap {
         }
         self.copies = copies;
         Ok(())
-    }
-}
-
-impl Serialize for VbucketMap {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.raw_rows())
     }
 }
 
@@ -208,26 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn a_map_is_written_as_it_was_read() {
-        let json = "[[0,1,-1],[2,-1,-1]]";
-        assert_eq!(serde_json::to_string(&parse(json).unwrap()).unwrap(), json);
-    }
-
-    #[test]
-    fn rows_and_json_make_the_same_map() {
-        let map = VbucketMap::from_rows([[Some(0), None], [Some(1), Some(0)]]).unwrap();
-        assert_eq!(map, parse("[[0, -1], [1, 0]]").unwrap());
-        let rows: Vec<Vec<_>> = map.rows().map(Iterator::collect).collect();
-        assert_eq!(rows, [[Some(0), None], [Some(1), Some(0)]]);
-    }
-
-    #[test]
     fn a_bucket_that_is_only_being_made_has_no_vbuckets() {
         let map = parse("[]").unwrap();
-        assert_eq!(
-            (map.vbucket_count(), map.active(0), map.rows().count()),
-            (0, None, 0)
-        );
+        assert_eq!((map.vbucket_count(), map.active(0)), (0, None));
     }
 
     #[test]
@@ -249,8 +188,9 @@ mod tests {
 
     #[test]
     fn the_number_of_vbuckets_is_bounded() {
-        let rows = |count| VbucketMap::from_rows(std::iter::repeat_n([Some(0), Some(1)], count));
+        let rows = |count| parse(&format!("[{}[0,1]]", "[0,1],".repeat(count - 1)));
         assert_eq!(rows(MAX_VBUCKETS).unwrap().vbucket_count(), 1 << 15);
-        assert_eq!(rows(MAX_VBUCKETS + 1), Err("there are too many vbuckets"));
+        let error = rows(MAX_VBUCKETS + 1).unwrap_err();
+        assert!(error.contains("there are too many vbuckets"), "{error}");
     }
 }

@@ -73,14 +73,6 @@ layout! {
     }
 }
 
-layout! {
-    /// The collection that GetRandomKey reads, on connections with collections.
-    pub struct RandomKeyCollection called "the collection of a random key" {
-        /// The collection's id, here as a plain number and not as LEB128.
-        pub collection: u32,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use bytes::BytesMut;
@@ -126,8 +118,7 @@ mod tests {
             CounterExtras::LEN,
             CounterValue::LEN,
             MutationTokenExtras::LEN,
-            RandomKeyCollection::LEN,
         ];
-        assert_eq!(lengths, [4, 8, 4, 4, 20, 8, 16, 4]);
+        assert_eq!(lengths, [4, 8, 4, 4, 20, 8, 16]);
     }
 }

@@ -5,7 +5,7 @@
 //! | Get, GetReplica | none | [`DocumentFlags`] |
 //! | GetAndTouch | [`ExpiryExtras`] | [`DocumentFlags`] |
 //! | GetLocked | [`LockTime`] | [`DocumentFlags`] |
-//! | GetRandomKey | optionally [`RandomKeyCollection`] | [`DocumentFlags`] |
+//! | GetRandomKey | optionally the id of a collection | [`DocumentFlags`] |
 //! | Touch | [`ExpiryExtras`] | none |
 //! | Set, Add, Replace | [`StoreExtras`] | optionally [`MutationTokenExtras`] |
 //! | Delete, Append, Prepend | none | optionally [`MutationTokenExtras`] |
@@ -13,7 +13,7 @@
 //! | GetMeta | optionally [`GetMetaVersion`] | [`DocumentMeta`] |
 //! | GetClusterConfig | optionally [`ConfigVersion`](crate::config::ConfigVersion) | none |
 //! | GetCollectionId | none | [`CollectionIdFound`](crate::collections::CollectionIdFound) |
-//! | GetScopeId | none | [`ScopeIdFound`](crate::collections::ScopeIdFound) |
+//! | GetScopeId | none | the uid of the manifest and the id |
 //! | subdocument commands | see [`subdoc`](crate::subdoc) | optionally [`MutationTokenExtras`] |
 //! | notification of a config | [`NotifiedVersion`](crate::config::NotifiedVersion) | none |
 //!
@@ -26,6 +26,6 @@ mod meta;
 
 pub use document::{
     CounterExtras, CounterValue, DocumentFlags, ExpiryExtras, LockTime, MutationTokenExtras,
-    RandomKeyCollection, StoreExtras,
+    StoreExtras,
 };
 pub use meta::{DocumentMeta, GetMetaVersion};

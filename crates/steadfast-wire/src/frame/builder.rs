@@ -64,12 +64,6 @@ impl FrameBuilder {
         Self::new(Magic::ServerRequest, opcode.code(), 0)
     }
 
-    /// A client's answer to a request of the server.
-    #[inline]
-    pub fn client_response(opcode: ServerOpcode, status: Status) -> Self {
-        Self::new(Magic::ClientResponse, opcode.code(), status.code())
-    }
-
     /// Starts the response to `request` (a frame, or only its header), of a client or a server:
     /// its opcode and opaque, and the other direction.
     #[inline]
@@ -188,7 +182,10 @@ impl<F: Encode, E: Encode, K: Encode, V: Encode> FrameBuilder<F, E, K, V> {
         let header = self.header()?;
         out.reserve(super::HEADER_LEN + header.body_len as usize);
         let start = out.len();
-        self.put_head(&header, out);
+        out.extend_from_slice(&header.encode());
+        self.framing.write(out);
+        self.extras.write(out);
+        self.key.write(out);
         if header.body_len as usize > header.sections_len() {
             self.value.write(out);
         }
@@ -197,29 +194,6 @@ impl<F: Encode, E: Encode, K: Encode, V: Encode> FrameBuilder<F, E, K, V> {
             super::HEADER_LEN + header.body_len as usize
         );
         Ok(())
-    }
-
-    /// Appends all of the frame but the value, whose bytes the caller sends right after: for large
-    /// values that are not worth copying.
-    ///
-    /// # Errors
-    /// As [`encode`](Self::encode).
-    #[inline]
-    pub fn encode_head(&self, out: &mut BytesMut) -> Result<(), EncodeError> {
-        let header = self.header()?;
-        out.reserve(super::HEADER_LEN + header.sections_len());
-        self.put_head(&header, out);
-        Ok(())
-    }
-
-    #[inline]
-    fn put_head(&self, header: &Header, out: &mut BytesMut) {
-        let start = out.len();
-        out.extend_from_slice(&header.encode());
-        self.framing.write(out);
-        self.extras.write(out);
-        self.key.write(out);
-        debug_assert_eq!(out.len() - start, super::HEADER_LEN + header.sections_len());
     }
 
     /// Measures all sections, and so finds out the format.

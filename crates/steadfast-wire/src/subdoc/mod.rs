@@ -46,9 +46,3 @@ pub use single::{SinglePath, SinglePathExtras};
 
 /// The most specs in one multi-path command.
 pub const MAX_SPECS: usize = 16;
-
-/// The longest path, in bytes.
-pub const MAX_PATH_LEN: usize = 1024;
-
-/// The most components of a path.
-pub const MAX_PATH_COMPONENTS: usize = 32;
