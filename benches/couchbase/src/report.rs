@@ -24,7 +24,7 @@ pub const DEPTH: usize = 64;
 const LIMITS: [(Op, f64); 2] = [(Op::Get, 3107.0), (Op::Upsert, 4500.0)];
 
 /// The same for the cluster, with this client.
-const LIMITS_OF_CLUSTER: [(Op, f64); 2] = [(Op::Get, 1335.0), (Op::Upsert, 3312.0)];
+const LIMITS_OF_CLUSTER: [(Op, f64); 2] = [(Op::Get, 1602.0), (Op::Upsert, 3556.0)];
 
 /// What an operation took: nanoseconds by the wall clock, and of this process's processor time.
 #[derive(Clone, Copy)]
