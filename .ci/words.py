@@ -32,7 +32,6 @@ SHARED_NAMES = set(
     """
     Error
     steadfast::Inner steadfast::More steadfast::State
-    steadfast-cluster::Inner steadfast-cluster::Parser steadfast-cluster::Waiting steadfast-cluster::Wanted
     steadfast-couchbase::Begun steadfast-couchbase::Running steadfast-couchbase::Unsent
     steadfast-http::Idempotent steadfast-http::Inner steadfast-http::Observer
     """.split()

@@ -13,11 +13,11 @@ use steadfast_wire::error_map::{ErrorDefinition, ErrorMap, MapVersion};
 /// The map, as it can be changed while the cluster runs. Connections keep what they were sent.
 #[derive(Debug, Default)]
 pub struct ServedErrorMap {
-    inner: RwLock<Inner>,
+    inner: RwLock<MapState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct MapState {
     /// What differs from the map that servers ship: another definition, or none.
     changes: BTreeMap<u16, Option<ErrorDefinition>>,
     change_count: u32,

@@ -172,11 +172,11 @@ impl JournalEntry {
 #[derive(Debug)]
 pub struct Journal {
     limit: usize,
-    inner: Mutex<Inner>,
+    inner: Mutex<JournalState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct JournalState {
     entries: VecDeque<JournalEntry>,
     next: u64,
 }

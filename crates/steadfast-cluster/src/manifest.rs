@@ -367,48 +367,4 @@ mod tests {
         assert_eq!(ids, [again]);
         assert_eq!(fifth.scope_id("s"), Err(Status::UnknownScope));
     }
-
-    #[test]
-    fn invalid_changes_are_rejected_with_a_reason() {
-        let manifest = BucketManifest::new();
-        assert!(manifest.create_scope("_x").is_err());
-        assert!(manifest.create_scope("").is_err());
-        assert!(manifest.create_scope("a b").is_err());
-        assert_eq!(
-            manifest.drop_scope("_default").unwrap_err(),
-            ManifestError::DefaultScope
-        );
-        assert!(
-            manifest
-                .create_collection("none", "c", CollectionSettings::default())
-                .is_err()
-        );
-        let twice = manifest
-            .create_collection("_default", "c", CollectionSettings::default())
-            .unwrap();
-        assert!(
-            twice
-                .create_collection("_default", "c", CollectionSettings::default())
-                .is_err()
-        );
-        assert!(twice.drop_collection("_default", "d").is_err());
-    }
-
-    #[test]
-    fn clients_read_ids_in_hexadecimal() {
-        let manifest = BucketManifest::new()
-            .create_collection(
-                "_default",
-                "c",
-                CollectionSettings {
-                    max_ttl: 5,
-                    history: None,
-                },
-            )
-            .unwrap();
-        let shown = manifest.to_json();
-        assert_eq!(shown["uid"], "1");
-        assert_eq!(shown["scopes"][0]["collections"][1]["uid"], "8");
-        assert_eq!(shown["scopes"][0]["collections"][1]["maxTTL"], 5);
-    }
 }

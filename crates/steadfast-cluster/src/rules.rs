@@ -26,11 +26,11 @@ pub(crate) trait Rule {
 pub(crate) struct Rules<R> {
     /// The number of rules. While it is zero, requests pass without taking the lock.
     count: AtomicUsize,
-    inner: Mutex<Inner<R>>,
+    inner: Mutex<RuleList<R>>,
 }
 
 #[derive(Debug)]
-struct Inner<R> {
+struct RuleList<R> {
     by_id: BTreeMap<u64, R>,
     next_id: u64,
 }
@@ -47,7 +47,7 @@ impl<R> Default for Rules<R> {
         let (by_id, next_id) = (BTreeMap::new(), 0);
         Self {
             count: AtomicUsize::new(0),
-            inner: Mutex::new(Inner { by_id, next_id }),
+            inner: Mutex::new(RuleList { by_id, next_id }),
         }
     }
 }

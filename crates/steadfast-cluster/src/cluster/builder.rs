@@ -11,7 +11,7 @@ use super::holds::Holds;
 use super::node::{Membership, Placement, ServerNode};
 use super::progress::Progress;
 use super::shared::Shared;
-use super::{ClusterError, Inner, TestCluster};
+use super::{ClusterError, ClusterState, TestCluster};
 use crate::Service;
 use crate::bucket::BucketSettings;
 use crate::http::control;
@@ -222,7 +222,7 @@ impl TestClusterBuilder {
             tls,
         ));
         let cluster = TestCluster {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ClusterState {
                 shared: shared.clone(),
                 seed,
                 placement: Placement {

@@ -46,11 +46,11 @@ use crate::users::Users;
 /// A running cluster. Clones are handles to the same one; it stops when the last is dropped.
 #[derive(Debug, Clone)]
 pub struct TestCluster {
-    inner: Arc<Inner>,
+    inner: Arc<ClusterState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ClusterState {
     shared: Arc<Shared>,
     seed: u64,
     /// Where nodes that join are to listen.
@@ -70,7 +70,7 @@ struct Inner {
 /// A handle that does not keep its cluster alive.
 #[derive(Debug, Clone)]
 pub(crate) struct WeakCluster {
-    inner: std::sync::Weak<Inner>,
+    inner: std::sync::Weak<ClusterState>,
 }
 
 impl WeakCluster {
@@ -302,7 +302,7 @@ impl TestCluster {
     }
 }
 
-impl Drop for Inner {
+impl Drop for ClusterState {
     fn drop(&mut self) {
         self.stopped.cancel();
         for node in self.shared.nodes() {

@@ -46,12 +46,12 @@ pub(crate) struct ServerNode {
     /// Where its services listen.
     pub ports: BTreeMap<Service, ListenPorts>,
     address: IpAddr,
-    inner: Mutex<Inner>,
+    inner: Mutex<NodeState>,
     tasks: TaskTracker,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct NodeState {
     membership: Membership,
     /// Present while the node is up; cancelled to bring it down.
     running: Option<CancellationToken>,
@@ -110,7 +110,7 @@ impl ServerNode {
             host: placement.host,
             ports,
             address: placement.address,
-            inner: Mutex::new(Inner {
+            inner: Mutex::new(NodeState {
                 membership: Membership::Joining,
                 running: None,
                 reserved: BTreeMap::new(),

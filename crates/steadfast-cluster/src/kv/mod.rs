@@ -1,6 +1,6 @@
 //! The key-value service: frames in, frames out.
 //!
-//! - `connection` moves bytes and asks the fault rules;
+//! - `connection` moves bytes, and `faults` applies the rules to commands;
 //! - `in_flight` has the commands that wait, and keeps order;
 //! - `session` has the user and the features of a connection, and dispatches its commands;
 //! - `opcodes` has what is known of a command before it runs, and `validate` rejects what its rules
@@ -16,6 +16,7 @@ mod collections;
 mod config;
 mod connection;
 mod data;
+mod faults;
 mod features;
 mod in_flight;
 mod observe;
@@ -28,6 +29,7 @@ mod stats;
 mod stranger;
 mod subdocument;
 mod subdocument_rules;
+mod unsent;
 mod validate;
 
 pub(crate) use connection::serve;

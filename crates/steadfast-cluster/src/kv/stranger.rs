@@ -5,14 +5,21 @@
 //! to log in does so within moments, so those that wait longest are idle.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// The most connections whose clients have not authenticated: half of the descriptors that a
 /// process usually may have.
 const MAX_STRANGERS: usize = 500;
+
+/// How long a client may take to authenticate.
+const LOGIN_TIME: Duration = Duration::from_secs(30);
 
 /// The connections without a user, by number; the oldest first.
 #[derive(Debug, Default)]
@@ -44,11 +51,6 @@ impl Stranger {
         }
     }
 
-    /// Resolves when the connection must make room for another. Borrows nothing.
-    pub(super) fn displaced_owned(&self) -> WaitForCancellationFutureOwned {
-        self.displaced.clone().cancelled_owned()
-    }
-
     /// Resolves when the connection must make room for another.
     ///
     /// Cancel-safe.
@@ -63,6 +65,36 @@ impl Stranger {
 impl Drop for Stranger {
     fn drop(&mut self) {
         self.all.0.lock().remove(&self.connection);
+    }
+}
+
+/// The limits of a KV client that has not authenticated.
+pub(super) struct Login {
+    /// Counts the client among the strangers.
+    _stranger: Stranger,
+    displaced: Pin<Box<WaitForCancellationFutureOwned>>,
+    timeout: Pin<Box<Sleep>>,
+}
+
+impl Login {
+    pub(super) fn new(stranger: Stranger) -> Self {
+        Self {
+            displaced: Box::pin(stranger.displaced.clone().cancelled_owned()),
+            timeout: Box::pin(tokio::time::sleep(LOGIN_TIME)),
+            _stranger: stranger,
+        }
+    }
+
+    /// Resolves to the reason when the connection must close. A client is only timed out while it
+    /// is slow.
+    pub(super) fn poll_over(&mut self, is_slow: bool, cx: &mut Context<'_>) -> Poll<&'static str> {
+        if self.displaced.as_mut().poll(cx).is_ready() {
+            Poll::Ready("too many clients without a login")
+        } else if is_slow && self.timeout.as_mut().poll(cx).is_ready() {
+            Poll::Ready("the client did not log in")
+        } else {
+            Poll::Pending
+        }
     }
 }
 

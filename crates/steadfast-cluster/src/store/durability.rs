@@ -109,15 +109,6 @@ mod tests {
     const B: NodeId = NodeId::new(1);
     const C: NodeId = NodeId::new(2);
 
-    fn chain(replicas: &[Option<NodeId>]) -> DurabilityCheck<'_> {
-        DurabilityCheck {
-            active: A,
-            replicas,
-            stalled: NodeSet::EMPTY,
-            unpersisted: NodeSet::EMPTY,
-        }
-    }
-
     #[test]
     fn levels_are_one_to_three() {
         let level = |code| {
@@ -136,83 +127,34 @@ mod tests {
     }
 
     #[test]
-    fn a_majority_is_more_than_half_of_the_configured_chain() {
-        assert_eq!(
-            chain(&[]).is_met(DurabilityLevel::PersistToMajority),
-            Ok(true)
-        );
-        assert_eq!(
-            chain(&[Some(B)]).is_met(DurabilityLevel::Majority),
-            Ok(true)
-        );
-        assert_eq!(
-            chain(&[None]).is_met(DurabilityLevel::Majority),
-            Err(Status::DurabilityImpossible)
-        );
-        assert_eq!(
-            chain(&[Some(B), None]).is_met(DurabilityLevel::Majority),
-            Ok(true)
-        );
-        assert_eq!(
-            chain(&[None, None]).is_met(DurabilityLevel::Majority),
-            Err(Status::DurabilityImpossible)
-        );
-        let three = [Some(B), Some(C), None];
-        assert_eq!(
-            chain(&three).is_met(DurabilityLevel::Majority),
-            Err(Status::DurabilityImpossible)
-        );
-    }
-
-    #[test]
-    fn a_write_waits_for_a_stalled_replica_unless_the_others_suffice() {
-        let stalled = NodeSet::EMPTY.with(B);
-        assert_eq!(
-            DurabilityCheck {
+    fn a_majority_of_the_configured_chain_has_the_write_where_it_was_asked_for() {
+        use DurabilityLevel::{Majority, MajorityAndPersistToActive, PersistToMajority};
+        const IMPOSSIBLE: Result<bool, Status> = Err(Status::DurabilityImpossible);
+        let none = NodeSet::EMPTY;
+        let (a, b) = (none.with(A), none.with(B));
+        for (replicas, stalled, unpersisted, level, expected) in [
+            (&[][..], none, none, PersistToMajority, Ok(true)),
+            (&[Some(B)], none, none, Majority, Ok(true)),
+            (&[None], none, none, Majority, IMPOSSIBLE),
+            (&[Some(B), None], none, none, Majority, Ok(true)),
+            (&[None, None], none, none, Majority, IMPOSSIBLE),
+            (&[Some(B), Some(C), None], none, none, Majority, IMPOSSIBLE),
+            // A write waits for a stalled replica unless the others suffice.
+            (&[Some(B)], b, none, Majority, Ok(false)),
+            (&[Some(B), Some(C)], b, none, Majority, Ok(true)),
+            (&[Some(B)], none, a, Majority, Ok(true)),
+            (&[Some(B)], none, a, MajorityAndPersistToActive, Ok(false)),
+            (&[Some(B)], none, a, PersistToMajority, Ok(false)),
+            (&[Some(B)], none, b, MajorityAndPersistToActive, Ok(true)),
+            (&[Some(B)], none, b, PersistToMajority, Ok(false)),
+        ] {
+            let check = DurabilityCheck {
+                active: A,
+                replicas,
                 stalled,
-                ..chain(&[Some(B)])
-            }
-            .is_met(DurabilityLevel::Majority),
-            Ok(false)
-        );
-        let two = [Some(B), Some(C)];
-        assert_eq!(
-            DurabilityCheck {
-                stalled,
-                ..chain(&two)
-            }
-            .is_met(DurabilityLevel::Majority),
-            Ok(true)
-        );
-    }
-
-    #[test]
-    fn persistence_counts_only_where_it_was_asked_for() {
-        let one = [Some(B)];
-        let active_slow = DurabilityCheck {
-            unpersisted: NodeSet::EMPTY.with(A),
-            ..chain(&one)
-        };
-        assert_eq!(active_slow.is_met(DurabilityLevel::Majority), Ok(true));
-        assert_eq!(
-            active_slow.is_met(DurabilityLevel::MajorityAndPersistToActive),
-            Ok(false)
-        );
-        assert_eq!(
-            active_slow.is_met(DurabilityLevel::PersistToMajority),
-            Ok(false)
-        );
-        let replica_slow = DurabilityCheck {
-            unpersisted: NodeSet::EMPTY.with(B),
-            ..chain(&one)
-        };
-        assert_eq!(
-            replica_slow.is_met(DurabilityLevel::MajorityAndPersistToActive),
-            Ok(true)
-        );
-        assert_eq!(
-            replica_slow.is_met(DurabilityLevel::PersistToMajority),
-            Ok(false)
-        );
+                unpersisted,
+            };
+            assert_eq!(check.is_met(level), expected, "{check:?} {level}");
+        }
     }
 }

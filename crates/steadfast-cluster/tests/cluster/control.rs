@@ -97,59 +97,42 @@ async fn faults_are_added_seen_and_removed() {
 #[tokio::test]
 async fn an_invalid_request_gets_a_400_with_a_sentence() {
     let cluster = controlled().await;
-    for (method, path, body) in [
-        ("POST", "/faults", "{"),
-        ("POST", "/faults", r#"{"effect":"explode"}"#),
-        ("POST", "/faults", r#"{"effect":"hold","surprise":1}"#),
-        ("DELETE", "/faults/x", ""),
-        ("POST", "/topology/crash", "{}"),
-        ("POST", "/topology/crash", r#"{"node":9}"#),
-        ("POST", "/topology/fail-over", r#"{"node":99}"#),
-        ("POST", "/topology/recover", r#"{"node":0}"#),
-        (
-            "POST",
-            "/topology/rebalance-in",
-            r#"{"vbuckets_per_step":0}"#,
-        ),
-        ("POST", "/topology/rebalance-in", r#"{"pause_ms":60001}"#),
-        (
-            "POST",
-            "/faults",
-            r#"{"effect":"answer","status":"ETMPFAIL","service":"query"}"#,
-        ),
-        (
-            "POST",
-            "/faults",
-            r#"{"effect":"hold","opcode":"SET","service":"views"}"#,
-        ),
-        (
-            "POST",
-            "/faults",
-            r#"{"effect":"hold","bucket":"b","service":"search"}"#,
-        ),
-        ("POST", "/buckets", r#"{"name":"b"}"#),
-        ("POST", "/buckets", r#"{"name":"x","replicas":9}"#),
-        ("POST", "/buckets/none/scopes", r#"{"name":"s"}"#),
-        ("POST", "/buckets/b/scopes", r#"{"name":"_bad"}"#),
-        ("POST", "/holds", r#"{"what":"breath","node":0}"#),
-        ("POST", "/clock", r#"{"advance_ms":-1}"#),
-        ("GET", "/journal?since=x", ""),
-        ("PUT", "/error-map/zz", "{}"),
-        ("PUT", "/error-map/fff0", "{}"),
-        ("POST", "/users", r#"{"name":"u"}"#),
-        ("POST", "/users", r#"{"name":"","password":"p"}"#),
-        ("POST", "/users", r#"{"name":"a:b","password":"p"}"#),
-        (
-            "POST",
-            "/users",
-            r#"{"name":"u","password":"p","roles":"king"}"#,
-        ),
-        (
-            "POST",
-            "/users",
-            r#"{"name":"u","password":"p","roles":"admin","read_only":true}"#,
-        ),
-    ] {
+    let requests = r#"
+        POST /faults {
+        POST /faults {"effect":"explode"}
+        POST /faults {"effect":"hold","surprise":1}
+        DELETE /faults/x
+        POST /topology/crash {}
+        POST /topology/crash {"node":9}
+        POST /topology/fail-over {"node":99}
+        POST /topology/recover {"node":0}
+        POST /topology/rebalance-in {"vbuckets_per_step":0}
+        POST /topology/rebalance-in {"pause_ms":60001}
+        POST /faults {"effect":"answer","status":"ETMPFAIL","service":"query"}
+        POST /faults {"effect":"hold","opcode":"SET","service":"views"}
+        POST /faults {"effect":"hold","bucket":"b","service":"search"}
+        POST /buckets {"name":"b"}
+        POST /buckets {"name":"x","replicas":9}
+        POST /buckets/none/scopes {"name":"s"}
+        POST /buckets/b/scopes {"name":"_bad"}
+        POST /holds {"what":"breath","node":0}
+        POST /clock {"advance_ms":-1}
+        GET /journal?since=x
+        PUT /error-map/zz {}
+        PUT /error-map/fff0 {}
+        POST /users {"name":"u"}
+        POST /users {"name":"","password":"p"}
+        POST /users {"name":"a:b","password":"p"}
+        POST /users {"name":"u","password":"p","roles":"king"}
+        POST /users {"name":"u","password":"p","roles":"admin","read_only":true}
+    "#;
+    for request in requests
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
+        let mut parts = request.splitn(3, ' ');
+        let [method, path, body] = std::array::from_fn(|_| parts.next().unwrap_or_default());
         let (status, answer) = call(&cluster, method, path, body).await;
         // A node or a bucket that does not exist is not found.
         let wanted = match body.starts_with(r#"{"node":9"#) || path.contains("/none/") {

@@ -23,6 +23,5 @@ mod support;
 mod tls;
 mod topology;
 mod transactions;
-mod unsupported;
 mod versions;
 mod views;

@@ -18,7 +18,7 @@ pub(super) struct Kept {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct HoldRequest {
     what: Hold,
     node: u64,
 }
@@ -33,7 +33,7 @@ impl Kept {
     ) -> Routed {
         match (method, rest) {
             ("POST", []) => {
-                let wanted: Wanted = body(request)?;
+                let wanted: HoldRequest = body(request)?;
                 let guard = cluster.hold(wanted.what, node_id(wanted.node)?)?;
                 let mut inner = self.inner.lock();
                 let id = inner.0;

@@ -11,14 +11,14 @@ use crate::topology::NodeId;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct TopologyRequest {
     node: Option<u64>,
     wait: Option<bool>,
     vbuckets_per_step: Option<usize>,
     pause_ms: Option<u64>,
 }
 
-impl Wanted {
+impl TopologyRequest {
     fn node(&self) -> Result<NodeId, ControlError> {
         let number = self
             .node
@@ -64,7 +64,7 @@ impl Wanted {
 }
 
 pub(super) async fn route(action: &str, request: &HttpRequest, cluster: &TestCluster) -> Routed {
-    let wanted: Wanted = body(request)?;
+    let wanted: TopologyRequest = body(request)?;
     match action {
         "rebalance-in" => {
             let pace = wanted.pace()?;

@@ -1,11 +1,13 @@
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use steadfast_wire::{Datatype, FrameBuilder, Opcode, extras};
+use steadfast_wire::{Datatype, FrameBuilder, Opcode, Status, extras};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::super::unsent::{MAX_UNSENT_TOGETHER, MIN_UNSENT};
 use super::*;
-use crate::{BucketSettings, TestCluster};
+use crate::{BucketSettings, Service, TestCluster};
 
 /// A client without collections.
 struct Client<S = TcpStream> {
