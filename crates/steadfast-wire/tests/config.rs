@@ -63,7 +63,10 @@ fn a_bucket_config_says_who_owns_what_now_and_later() {
         (bucket.name.as_str(), bucket.manifest_uid),
         ("travel", Some(0x1f))
     );
-    assert_eq!(bucket.capabilities, ["collections", "durableWrite", "xattr"]);
+    assert_eq!(
+        bucket.capabilities,
+        ["collections", "durableWrite", "xattr"]
+    );
     assert_eq!(bucket.servers, ["db1:11210", "db2:11210"]);
     assert_eq!(
         (bucket.vbuckets.active(0), bucket.vbuckets.node(3, 1)),
