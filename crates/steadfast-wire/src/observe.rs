@@ -182,10 +182,7 @@ impl Encode for ObserveSeqnoResponse {
 mod tests {
     use bytes::BytesMut;
 
-    use proptest::prelude::*;
-
     use super::*;
-    use crate::Entries;
 
     fn encode(body: impl Encode) -> BytesMut {
         let mut out = BytesMut::new();
@@ -239,26 +236,5 @@ mod tests {
             unknown.to_string(),
             "the format of an observe-seqno cannot be 0x2"
         );
-    }
-
-    proptest! {
-        #[test]
-        fn any_row_round_trips(rows in prop::collection::vec((any::<u16>(), any::<Vec<u8>>(), any::<u8>(), any::<u64>()), 0..5)) {
-            let rows: Vec<_> = rows.iter().map(|(vbucket, key, state, cas)| ObserveResult {
-                document: ObserveKey { vbucket: *vbucket, key },
-                state: KeyState::from_code(*state),
-                cas: *cas,
-            }).collect();
-            let body = encode(&rows[..]);
-            let read: Result<Vec<_>, _> = Entries::<ObserveResult<'_>>::new(&body).collect();
-            prop_assert_eq!(read, Ok(rows));
-        }
-
-        #[test]
-        fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
-            let _ = ObserveSeqnoResponse::decode(&bytes);
-            let _ = Entries::<ObserveKey<'_>>::new(&bytes).count();
-            let _ = Entries::<ObserveResult<'_>>::new(&bytes).count();
-        }
     }
 }

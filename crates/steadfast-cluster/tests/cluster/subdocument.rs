@@ -281,8 +281,17 @@ async fn tombstones_are_created_and_revived() {
 async fn single_paths_have_the_effect_or_the_status_of_their_path() {
     let (_cluster, mut client) = with_document("{}").await;
     let deep = format!("{}{}", "[".repeat(33), "]".repeat(33));
-    let deep = format!("{{}} | DICT_ADD | a | {deep} | SUBDOC_VALUE_ETOODEEP");
-    let rows = include_str!("subdocument.txt").lines().chain([&*deep]);
+    let long = [
+        format!("{{}} | DICT_ADD | a | {deep} | SUBDOC_VALUE_ETOODEEP"),
+        format!("{{}} | GET | {} | | EINVAL", "x".repeat(1025)),
+        format!(
+            "{{}} | GET | {} | | SUBDOC_PATH_ENOENT",
+            ["x"; 32].join(".")
+        ),
+        format!("{{}} | GET | {} | | SUBDOC_PATH_E2BIG", ["x"; 33].join(".")),
+    ];
+    let rows = include_str!("subdocument.txt").lines();
+    let rows = rows.chain(long.iter().map(String::as_str));
     for row in rows.filter(|row| !row.is_empty() && !row.starts_with('#')) {
         let cells: Vec<&str> = row.split(" |").map(str::trim).collect();
         let [document, command, path, value, expected] = cells[..] else {

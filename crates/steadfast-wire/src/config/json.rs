@@ -6,11 +6,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::host::fill_in;
-use super::limit;
-use super::{
-    AlternateAddress, BucketConfig, ClusterConfig, ConfigNode, ConfigVersion, ServicePorts,
-    VbucketMap,
-};
+use super::limit::LimitedList;
+use super::{BucketConfig, ClusterConfig, ConfigNode, ConfigVersion, VbucketMap};
 use crate::{DecodeError, hex};
 
 const WHAT: &str = "the cluster config";
@@ -24,14 +21,11 @@ struct Terse {
     name: Option<String>,
     uuid: Option<String>,
     node_locator: Option<String>,
-    #[serde(default, deserialize_with = "limit::optional")]
-    bucket_capabilities: Option<Vec<String>>,
+    bucket_capabilities: Option<LimitedList<String>>,
     collections_manifest_uid: Option<String>,
     /// Only how many there are is read.
-    #[serde(default, deserialize_with = "limit::optional")]
-    nodes: Option<Vec<IgnoredAny>>,
-    #[serde(deserialize_with = "limit::list")]
-    nodes_ext: Vec<TerseNode>,
+    nodes: Option<LimitedList<IgnoredAny>>,
+    nodes_ext: LimitedList<ConfigNode>,
     #[serde(rename = "vBucketServerMap")]
     vbucket_server_map: Option<TerseServerMap>,
     #[serde(default)]
@@ -43,25 +37,10 @@ struct Terse {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct TerseNode {
-    services: ServicePorts,
-    hostname: Option<String>,
-    #[serde(default)]
-    this_node: bool,
-    #[serde(default)]
-    alternate_addresses: BTreeMap<String, AlternateAddress>,
-    server_group: Option<String>,
-    #[serde(rename = "nodeUUID")]
-    node_uuid: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct TerseServerMap {
     hash_algorithm: String,
     num_replicas: u8,
-    #[serde(deserialize_with = "limit::list")]
-    server_list: Vec<String>,
+    server_list: LimitedList<String>,
     #[serde(rename = "vBucketMap")]
     vbucket_map: VbucketMap,
     #[serde(rename = "vBucketMapForward")]
@@ -72,18 +51,21 @@ pub(super) fn parse(json: &[u8], origin: &str) -> Result<ClusterConfig, DecodeEr
     let mut terse: Terse = serde_json::from_slice(json).map_err(|e| malformed(e.to_string()))?;
     let bucket = read_bucket(&mut terse, origin)?;
     if let Some(bucket) = &bucket {
-        bucket.check(terse.nodes_ext.len()).map_err(malformed)?;
+        bucket.check(terse.nodes_ext.0.len()).map_err(malformed)?;
+    }
+    let mut nodes = terse.nodes_ext.0;
+    for node in &mut nodes {
+        node.hostname = match node.hostname.as_str() {
+            "" => origin.to_owned(),
+            host => fill_in(host, origin),
+        };
     }
     Ok(ClusterConfig {
         version: ConfigVersion {
             epoch: terse.rev_epoch,
             rev: terse.rev,
         },
-        nodes: terse
-            .nodes_ext
-            .into_iter()
-            .map(|node| read_node(node, origin))
-            .collect(),
+        nodes,
         capabilities: terse.cluster_capabilities,
         cluster_name: terse.cluster_name,
         cluster_uuid: terse.cluster_uuid,
@@ -117,16 +99,18 @@ fn read_bucket(terse: &mut Terse, origin: &str) -> Result<Option<BucketConfig>, 
         )));
     }
     let manifest_uid = terse.collections_manifest_uid.take();
+    let capabilities = terse.bucket_capabilities.take();
     Ok(Some(BucketConfig {
         uuid: terse.uuid.take().unwrap_or_default(),
-        node_count: nodes.len(),
-        capabilities: terse.bucket_capabilities.take().unwrap_or_default(),
+        node_count: nodes.0.len(),
+        capabilities: capabilities.map_or_else(Vec::new, |list| list.0),
         manifest_uid: manifest_uid
             .map(|uid| hex::parse("collectionsManifestUid", &uid))
             .transpose()?,
         replica_count: map.num_replicas,
         servers: map
             .server_list
+            .0
             .iter()
             .map(|server| fill_in(server, origin))
             .collect(),
@@ -134,19 +118,6 @@ fn read_bucket(terse: &mut Terse, origin: &str) -> Result<Option<BucketConfig>, 
         forward_vbuckets: map.vbucket_map_forward,
         name,
     }))
-}
-
-fn read_node(terse: TerseNode, origin: &str) -> ConfigNode {
-    ConfigNode {
-        hostname: terse
-            .hostname
-            .map_or_else(|| origin.to_owned(), |host| fill_in(&host, origin)),
-        ports: terse.services,
-        this_node: terse.this_node,
-        alternate_addresses: terse.alternate_addresses,
-        server_group: terse.server_group,
-        node_uuid: terse.node_uuid,
-    }
 }
 
 fn malformed(problem: String) -> DecodeError {

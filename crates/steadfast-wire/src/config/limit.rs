@@ -12,34 +12,25 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 /// nodes.
 const MAX: usize = 4096;
 
-/// Parses a list.
-pub(super) fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    deserializer.deserialize_seq(Limited(PhantomData))
+/// A list with a limited length.
+pub(super) struct LimitedList<T>(pub(super) Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for LimitedList<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ListVisitor(PhantomData))
+    }
 }
 
-/// Parses a list that may be null.
-pub(super) fn optional<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    deserializer.deserialize_option(OptionalList(PhantomData))
-}
+struct ListVisitor<T>(PhantomData<T>);
 
-struct Limited<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Limited<T> {
-    type Value = Vec<T>;
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    type Value = LimitedList<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a list of at most {MAX} entries")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<T>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut list = Vec::new();
         while let Some(entry) = entries.next_element()? {
             if list.len() == MAX {
@@ -49,29 +40,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Limited<T> {
             }
             list.push(entry);
         }
-        Ok(list)
-    }
-}
-
-struct OptionalList<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for OptionalList<T> {
-    type Value = Option<Vec<T>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "null, or a list of at most {MAX} entries")
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        list(deserializer).map(Some)
+        Ok(LimitedList(list))
     }
 }
 

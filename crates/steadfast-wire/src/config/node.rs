@@ -5,20 +5,26 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// A node of the cluster.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ConfigNode {
     /// The address for other nodes and for clients in the same network. Without brackets, even if
     /// it is an IPv6 address.
+    #[serde(default)]
     pub hostname: String,
     /// The ports of the services that run there.
+    #[serde(rename = "services")]
     pub ports: ServicePorts,
     /// True for the node that sent the config.
+    #[serde(default)]
     pub this_node: bool,
     /// The addresses in other networks, by the name of the network: `external`.
+    #[serde(default)]
     pub alternate_addresses: BTreeMap<String, AlternateAddress>,
     /// The availability zone.
     pub server_group: Option<String>,
     /// The node's id.
+    #[serde(rename = "nodeUUID")]
     pub node_uuid: Option<String>,
 }
 

@@ -144,15 +144,13 @@ mod tests {
 
     #[test]
     fn only_two_versions_exist() {
-        assert_eq!(
-            GetMetaVersion::decode(&[]),
-            Ok(GetMetaVersion::WithoutDatatype)
-        );
-        assert_eq!(
-            GetMetaVersion::decode(&[2]),
-            Ok(GetMetaVersion::WithDatatype)
-        );
-        assert!(GetMetaVersion::decode(&[3]).is_err());
-        assert!(GetMetaVersion::decode(&[2, 2]).is_err());
+        for (extras, version) in [
+            (&[][..], Some(GetMetaVersion::WithoutDatatype)),
+            (&[2], Some(GetMetaVersion::WithDatatype)),
+            (&[3], None),
+            (&[2, 2], None),
+        ] {
+            assert_eq!(GetMetaVersion::decode(extras).ok(), version);
+        }
     }
 }

@@ -109,24 +109,19 @@ mod tests {
 
     #[test]
     fn a_payload_of_the_wrong_length_is_an_error_that_says_so() {
-        let problem = |bytes: &[u8]| {
-            Entries::<RequestFrameInfo<'_>>::new(bytes)
-                .next()
-                .unwrap()
-                .unwrap_err()
-                .to_string()
-        };
-        assert_eq!(
-            problem(&[0x01, 0x00]),
-            "the barrier has 1 bytes instead of 0"
-        );
-        assert_eq!(
-            problem(&[0x51, 0x00]),
-            "the preserve-expiry mark has 1 bytes instead of 0"
-        );
-        assert_eq!(
-            problem(&[0x12, 0x01, 0x00]),
-            "the durability requirement has 2 bytes instead of 1 or 3"
-        );
+        for (bytes, problem) in [
+            (&[0x01, 0][..], "the barrier has 1 bytes instead of 0"),
+            (
+                &[0x51, 0],
+                "the preserve-expiry mark has 1 bytes instead of 0",
+            ),
+            (
+                &[0x12, 1, 0],
+                "the durability requirement has 2 bytes instead of 1 or 3",
+            ),
+        ] {
+            let info = Entries::<RequestFrameInfo<'_>>::new(bytes).next().unwrap();
+            assert_eq!(info.unwrap_err().to_string(), problem);
+        }
     }
 }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use steadfast::Reason;
 use steadfast_cluster::{BucketSettings, TestCluster};
-use steadfast_wire::config::{
-    ClusterConfig, ConfigNode, ConfigVersion, Service, ServicePorts, Transport,
-};
+use steadfast_wire::config::{ClusterConfig, Service, Transport};
 use tokio_rustls::TlsConnector;
 
 use crate::kv::handshake::Rejected;
@@ -63,16 +62,10 @@ impl TestClient {
     /// The same, with these options.
     pub(super) fn with_at(options: ClusterOptions, addresses: &[std::net::SocketAddr]) -> Self {
         let node = |address: &std::net::SocketAddr| {
-            let ports = Service::ALL
-                .iter()
-                .fold(ServicePorts::default(), |ports, service| {
-                    ports.with(*service, Transport::Plain, address.port())
-                });
-            ConfigNode {
-                hostname: address.ip().to_string(),
-                ports,
-                ..ConfigNode::default()
-            }
+            let names = Service::ALL.map(|service| service.json_name(Transport::Plain));
+            let ports = names.map(|name| (name.to_owned(), address.port().into()));
+            let services = serde_json::Map::from_iter(ports);
+            json!({"hostname": address.ip().to_string(), "services": services})
         };
         let client = Self::with(options, None);
         client.set_config(of_nodes(addresses.iter().map(node).collect()));
@@ -120,24 +113,25 @@ pub(super) fn builder(nodes: usize) -> steadfast_cluster::TestClusterBuilder {
 
 /// The config of a cluster, as its nodes would hand it out.
 pub(super) fn config(cluster: &TestCluster) -> ClusterConfig {
-    let mut nodes = vec![ConfigNode::default(); cluster.nodes().len()];
+    let mut nodes = vec![json!({"services": {}}); cluster.nodes().len()];
     let over_http = |service: &Service| *service != Service::KeyValue;
     for service in Service::ALL.into_iter().filter(over_http) {
         for (node, address) in nodes.iter_mut().zip(cluster.addresses(service)) {
             let (host, port) = address.rsplit_once(':').unwrap();
-            node.hostname = host.to_owned();
-            let ports = std::mem::take(&mut node.ports);
-            node.ports = ports.with(service, Transport::Plain, port.parse().unwrap());
+            node["hostname"] = host.into();
+            let port: u16 = port.parse().unwrap();
+            node["services"][service.json_name(Transport::Plain)] = port.into();
         }
     }
     of_nodes(nodes)
 }
 
-fn of_nodes(nodes: Vec<ConfigNode>) -> ClusterConfig {
-    let mut config = ClusterConfig::new(ConfigVersion { epoch: 1, rev: 1 }, nodes);
-    let query = vec!["enhancedPreparedStatements".to_owned()];
-    config.capabilities.insert("n1ql".to_owned(), query);
-    config
+fn of_nodes(nodes: Vec<Value>) -> ClusterConfig {
+    let capabilities = json!({"n1ql": ["enhancedPreparedStatements"]});
+    let config = json!({
+        "revEpoch": 1, "rev": 1, "nodesExt": nodes, "clusterCapabilities": capabilities,
+    });
+    ClusterConfig::parse(config.to_string().as_bytes(), "unused").unwrap()
 }
 
 /// Waits until a condition holds, for ten seconds at most.
