@@ -53,9 +53,7 @@ fn rewrite(frame: &steadfast_wire::Frame) -> BytesMut {
             FrameBuilder::response(frame.opcode(), frame.status())
         }
         Magic::ServerRequest => FrameBuilder::server_request(frame.server_opcode()),
-        Magic::ClientResponse => {
-            FrameBuilder::client_response(frame.server_opcode(), frame.status())
-        }
+        Magic::ClientResponse => FrameBuilder::reply(frame, frame.status()),
     };
     let mut out = BytesMut::new();
     builder
