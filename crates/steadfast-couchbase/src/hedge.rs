@@ -92,7 +92,6 @@ where
 mod tests {
     use std::cell::Cell;
 
-    use steadfast::StrategyExt;
     use tokio::time::Instant;
 
     use super::*;
@@ -125,12 +124,6 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_fresh_dial_replaces_one_that_hangs() {
-        let dialled = dial(10_000 * MS, &[None, Some(20)]).await;
-        assert_eq!(dialled, (Some(1), 520 * MS, 2));
-    }
-
-    #[tokio::test(start_paused = true)]
     async fn the_network_is_tried_again_every_half_second_while_dials_hang() {
         let mut times = vec![None; 12];
         times.push(Some(5));
@@ -143,32 +136,5 @@ mod tests {
     async fn a_slow_server_is_reached_by_the_first_dial() {
         let (dialled, took, _) = dial(10_000 * MS, &[Some(9_000)]).await;
         assert_eq!((dialled, took), (Some(0), 9_000 * MS));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn dials_that_all_hang_end_at_the_limit() {
-        let (dialled, took, dials) = dial(10_000 * MS, &[]).await;
-        assert_eq!((dialled, took), (None, 10_000 * MS));
-        assert!(dials <= 20, "{dials}");
-    }
-
-    /// A round of dials is a call, too. It retries dials that hang, and each has its fresh
-    /// dials.
-    #[tokio::test(start_paused = true)]
-    async fn fresh_dials_are_no_retries_of_the_round_around_them() {
-        let rounds = Cell::new(Vec::new());
-        let strategy = fresh_dials().max_attempts(3).unwrap();
-        let call = steadfast::retry(strategy).idempotent(true);
-        let round = call
-            .classify(steadfast::classify::any_error)
-            .run(async |_| {
-                let (dialled, _, dials) = dial(2_000 * MS, &[]).await;
-                let mut all = rounds.take();
-                all.push(dials);
-                rounds.set(all);
-                dialled.ok_or("it hangs")
-            });
-        round.await.unwrap_err();
-        assert_eq!(rounds.take(), [4, 4, 4]);
     }
 }

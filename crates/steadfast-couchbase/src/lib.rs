@@ -125,10 +125,10 @@ pub use services::query::{
     Query, QueryMeta, QueryMetrics, QueryProfile, QueryRows, QuerySettings, QueryWarning,
     ScanConsistency,
 };
-pub use services::search::{Search, SearchHit, SearchMeta, SearchRows};
-pub use services::statement::StatementRequest;
-pub use services::views::{View, ViewConsistency, ViewMeta, ViewRow, ViewRows};
-pub use services::{Rows, TypedRows};
+pub use services::search::{Search, SearchHit, SearchMeta, SearchRows, SearchSettings};
+pub use services::statement::Statement;
+pub use services::views::{View, ViewConsistency, ViewMeta, ViewRow, ViewRows, ViewSettings};
+pub use services::{RowRequest, Rows, TypedRows};
 pub use strategy::{ErrorMapDirected, RetryDirective};
 
 /// The examples of the guides are run like all others.

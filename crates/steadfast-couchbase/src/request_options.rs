@@ -75,20 +75,11 @@ macro_rules! request_option_methods {
             self
         }
 
-        /// Uses this retry strategy instead of the client's.
+        /// Uses this retry strategy instead of the client's. Operations can share one: an
+        /// `Arc` of a strategy is a strategy.
         pub fn retry(mut self, strategy: impl steadfast::RetryStrategy + 'static) -> Self {
             let $builder = &mut self;
             $options.strategy = Some(std::sync::Arc::new(strategy));
-            self
-        }
-
-        /// Uses a retry strategy that other operations share.
-        pub fn retry_shared(
-            mut self,
-            strategy: std::sync::Arc<dyn steadfast::RetryStrategy>,
-        ) -> Self {
-            let $builder = &mut self;
-            $options.strategy = Some(strategy);
             self
         }
 

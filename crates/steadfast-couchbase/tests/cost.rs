@@ -134,7 +134,7 @@ fn parked_after(attempts: usize, own_options: bool) -> i64 {
                 let strategy = strategy.clone();
                 tokio::spawn(async move {
                     let get = documents.get(&id).timeout(timeout);
-                    get.retry_shared(strategy).await.is_ok()
+                    get.retry(strategy).await.is_ok()
                 });
             } else {
                 tokio::spawn(async move { documents.get(&id).await.is_ok() });

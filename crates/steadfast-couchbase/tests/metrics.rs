@@ -15,7 +15,7 @@ use metrics::{
 };
 use steadfast::{BestEffort, Standard};
 use steadfast_cluster::fault::Fault;
-use steadfast_couchbase::options::BreakerOptions;
+use steadfast_couchbase::options::BreakerSettings;
 use steadfast_couchbase::{ClusterOptions, fast_fail_or};
 use steadfast_wire::{Opcode, Status};
 
@@ -146,7 +146,7 @@ async fn metrics_have_the_names_and_labels_that_guide_alerts_and_dashboard_use()
     let options = ClusterOptions::new()
         .fleet(true)
         .retry_strategy(fast_fail_or(Standard::guidance()))
-        .circuit_breaker(BreakerOptions::new());
+        .circuit_breaker(BreakerSettings::default());
     let (cluster, documents) = fixture::warm_client(&server, options).await;
 
     documents.upsert("k", &1).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use steadfast::Standard;
 use steadfast_cluster::{BucketSettings, TestCluster};
-use steadfast_couchbase::options::BreakerOptions;
+use steadfast_couchbase::options::BreakerSettings;
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection, Credentials};
 use tokio::sync::Semaphore;
 use tokio::time::MissedTickBehavior;
@@ -33,7 +33,10 @@ pub(crate) async fn run() -> Done {
     let options = ClusterOptions::new()
         .fleet(true)
         // A shorter window than usual, so that an outage shows soon.
-        .circuit_breaker(BreakerOptions::new().rolling_window(Duration::from_secs(5)));
+        .circuit_breaker(BreakerSettings {
+            rolling_window: Duration::from_secs(5),
+            ..BreakerSettings::default()
+        });
     let login = || Credentials::password("app", "secret");
     let address = server.connection_string();
     let cluster = Cluster::connect_with(&address, login(), options).await?;

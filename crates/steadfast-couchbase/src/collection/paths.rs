@@ -23,24 +23,3 @@ pub(super) fn order(is_xattr: impl Iterator<Item = bool>) -> Box<[u8]> {
     first.append(&mut then);
     first.into()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn attributes_are_sent_first_and_the_rest_keeps_its_order() {
-        let sent = order([false, true, false, true].into_iter());
-        assert_eq!(*sent, [1, 3, 0, 2]);
-        assert_eq!(*order([false; 3].into_iter()), [0, 1, 2]);
-    }
-
-    #[test]
-    fn one_to_sixteen_paths_can_be_sent() {
-        assert!(check_count(0).is_err());
-        assert!(check_count(1).is_ok());
-        assert!(check_count(16).is_ok());
-        let error = check_count(17).unwrap_err();
-        assert!(error.contains("17 paths"), "{error}");
-    }
-}

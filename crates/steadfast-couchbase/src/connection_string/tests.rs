@@ -52,17 +52,6 @@ fn hosts_have_the_ports_that_are_written_or_the_scheme_s() {
 }
 
 #[test]
-fn a_bucket_may_be_named() {
-    assert_eq!(parse("couchbase://db").bucket(), None);
-    assert_eq!(parse("couchbase://db/").bucket(), None);
-    assert_eq!(
-        parse("couchbase://db/a-b_c.d?kv_timeout=1").bucket(),
-        Some("a-b_c.d")
-    );
-    assert_eq!(parse("couchbase://db/a%25b").bucket(), Some("a%b"));
-}
-
-#[test]
 fn an_invalid_connection_string_is_rejected_by_its_invalid_part() {
     for (text, part, problem) in [
         ("", "scheme", "is missing: write couchbase://"),

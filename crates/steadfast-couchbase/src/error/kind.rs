@@ -152,8 +152,6 @@ kinds! {
     LinkNotFound = "link not found";
     /// There is no such view.
     ViewNotFound = "view not found";
-    /// There is no such design document.
-    DesignDocumentNotFound = "design document not found";
     /// The bucket exists already.
     BucketExists = "bucket exists";
     /// The scope exists already.

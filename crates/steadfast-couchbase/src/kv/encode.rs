@@ -9,7 +9,7 @@ use steadfast_wire::frame_info::{
 use steadfast_wire::{CollectionId, Datatype, DocumentKey, EncodeError, Feature, FrameBuilder};
 
 use super::connection::Connection;
-use super::request::{KeyPlace, KvRequest, MIN_DURABLE};
+use super::request::{KvRequest, MIN_DURABLE};
 
 /// The share of an operation's time that the server gets for a durable write
 /// (protocol: 90 %).
@@ -52,7 +52,7 @@ impl KvRequest<'_> {
             .cas(self.cas)
             .datatype(datatype)
             .extras(self.extras.as_bytes())
-            .key((self.key == KeyPlace::KeyField).then_some(key))
+            .key(key)
             .value(value);
         if self.durability.is_none() && !self.preserve_expiry {
             frame.encode(out)
@@ -65,7 +65,7 @@ impl KvRequest<'_> {
     #[inline(never)]
     fn encode_framed(
         &self,
-        frame: FrameBuilder<(), &[u8], Option<DocumentKey<'_>>, &[u8]>,
+        frame: FrameBuilder<(), &[u8], DocumentKey<'_>, &[u8]>,
         deadline: Option<Instant>,
         out: &mut BytesMut,
     ) -> Result<(), EncodeError> {

@@ -43,13 +43,10 @@ pub(crate) struct KvRequest<'a> {
     pub(crate) operation: KvOperation,
     pub(crate) collection: &'a Collection,
     pub(crate) id: &'a str,
-    pub(crate) key: KeyPlace,
     /// The copy to use; 0 is the active one.
     pub(crate) copy: u8,
     /// Fails at once when no node has the copy, instead of waiting for one.
     pub(crate) skip_missing_copy: bool,
-    /// The vbucket, for operations that do not name a document.
-    pub(crate) vbucket: Option<u16>,
     pub(crate) extras: Extras,
     pub(crate) value: Value,
     pub(crate) datatype: Datatype,
@@ -67,16 +64,6 @@ pub(crate) struct KvRequest<'a> {
     pub(crate) options: Option<Box<RequestOptions>>,
 }
 
-/// The place of the document's key in the frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum KeyPlace {
-    /// In the key field.
-    #[default]
-    KeyField,
-    /// Absent: the operation does not name a document.
-    Absent,
-}
-
 impl<'a> KvRequest<'a> {
     #[inline]
     pub(crate) fn new(on: &'a Collection, operation: KvOperation, id: &'a str) -> Self {
@@ -84,10 +71,8 @@ impl<'a> KvRequest<'a> {
             operation,
             collection: on,
             id,
-            key: KeyPlace::default(),
             copy: 0,
             skip_missing_copy: false,
-            vbucket: None,
             extras: Extras::default(),
             value: Value::Owned(Vec::new()),
             datatype: Datatype::RAW,
@@ -160,19 +145,13 @@ impl<'a> KvRequest<'a> {
     /// Returns the vbucket that it is sent to.
     #[inline]
     pub(super) fn vbucket_in(&self, routes: &Routes) -> u16 {
-        match self.vbucket {
-            None => routes.vbucket(self.id.as_bytes()),
-            Some(vbucket) => vbucket,
-        }
+        routes.vbucket(self.id.as_bytes())
     }
 
-    /// Returns the collection's id, if it is known or not needed.
+    /// Returns the collection's id, if it is known.
     #[inline]
     pub(super) fn collection_id(&self) -> Option<u32> {
-        match self.key {
-            KeyPlace::Absent => Some(0),
-            KeyPlace::KeyField => self.collection.entry.id(),
-        }
+        self.collection.entry.id()
     }
 
     /// Makes its response.
@@ -191,15 +170,7 @@ impl<'a> KvRequest<'a> {
     /// Records its end in metrics and, if it took long, in reports.
     #[inline]
     pub(super) fn record_end(&self, finished: &Finished, slow: impl FnOnce() -> SlowRequest) {
-        let bucket = self.bucket();
-        let default;
-        let collection = match self.key {
-            KeyPlace::KeyField => &self.collection.entry,
-            KeyPlace::Absent => {
-                default = bucket.collections.default_collection();
-                &default
-            }
-        };
+        let (bucket, collection) = (self.bucket(), &self.collection.entry);
         let place = || [&*bucket.name, &*collection.scope, &*collection.name];
         let durations = &collection.durations;
         durations.record(self.operation, finished, place, &bucket.core);
@@ -234,14 +205,11 @@ impl<'a> KvRequest<'a> {
     #[cold]
     pub(super) fn target(&self) -> OperationTarget {
         let (bucket, collection) = (self.bucket(), &self.collection.entry);
-        match self.key {
-            KeyPlace::Absent => OperationTarget::bucket(&bucket.name),
-            KeyPlace::KeyField => OperationTarget {
-                bucket: Some(bucket.name.clone()),
-                scope: Some(collection.scope.clone()),
-                collection: Some(collection.name.clone()),
-                key: (bucket.core.options.unredacted_keys).then(|| self.id.to_owned()),
-            },
+        OperationTarget {
+            bucket: Some(bucket.name.clone()),
+            scope: Some(collection.scope.clone()),
+            collection: Some(collection.name.clone()),
+            key: (bucket.core.options.unredacted_keys).then(|| self.id.to_owned()),
         }
     }
 
@@ -278,8 +246,8 @@ impl<'a> KvRequest<'a> {
             return Err(self.invalid(&**problem));
         }
         match self.id.len() {
-            0 if self.key != KeyPlace::Absent => return Err(self.invalid("the key is empty")),
-            0..=MAX_ID_ANYWHERE => {}
+            0 => return Err(self.invalid("the key is empty")),
+            1..=MAX_ID_ANYWHERE => {}
             len => {
                 let names = [self.collection.scope(), self.collection.name()];
                 let max = if names == [DEFAULT_NAME; 2] {

@@ -4,7 +4,6 @@
 //! [`ClusterOptions::validate`] runs before anything is dialled and names the
 //! invalid option.
 
-mod breaker;
 mod profile;
 mod reporting;
 mod settings;
@@ -14,11 +13,12 @@ mod transport;
 use std::sync::Arc;
 use std::time::Duration;
 
+use steadfast::breaker::CircuitBreaker;
 use steadfast::{Backoff, RetryStrategy};
 
-pub use breaker::BreakerOptions;
 pub use profile::Profile;
 pub use reporting::ReportOptions;
+pub use steadfast::breaker::BreakerSettings;
 pub use tls::{Authority, TlsOptions};
 pub use transport::{Compression, Network, VbucketRetry};
 
@@ -44,11 +44,11 @@ settings! {
     /// ```
     /// use std::time::Duration;
     /// use steadfast::BestEffort;
-    /// use steadfast_couchbase::options::{BreakerOptions, ClusterOptions};
+    /// use steadfast_couchbase::options::{BreakerSettings, ClusterOptions};
     ///
     /// let options = ClusterOptions::new()
     ///     .kv_timeout(Duration::from_secs(1))
-    ///     .circuit_breaker(BreakerOptions::default())
+    ///     .circuit_breaker(BreakerSettings::default())
     ///     .retry_strategy(BestEffort::default());
     /// options.validate()?;
     ///
@@ -91,7 +91,7 @@ settings! {
         /// ([D41](steadfast::decisions#d41), [D53](steadfast::decisions#d53)).
         plain fleet: bool = false;
         /// Stops sending to an endpoint that keeps failing. Off: `None`.
-        into circuit_breaker: Option<BreakerOptions> = None;
+        into circuit_breaker: Option<BreakerSettings> = None;
 
         /// TLS options, used where the connection string asks for TLS.
         plain tls: TlsOptions = TlsOptions::default();
@@ -215,9 +215,9 @@ impl ClusterOptions {
         self.network.validate()?;
         self.reports.validate()?;
         self.tls.validate()?;
-        match &self.circuit_breaker {
-            Some(breaker) => breaker.validate(),
-            None => Ok(()),
+        match self.circuit_breaker.map(CircuitBreaker::new) {
+            Some(Err(error)) => Err(ConfigError::new("circuit_breaker", error.to_string())),
+            Some(Ok(_)) | None => Ok(()),
         }
     }
 

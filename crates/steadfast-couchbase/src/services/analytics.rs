@@ -7,17 +7,17 @@ use std::time::Duration;
 use steadfast::Reason;
 use steadfast_wire::config::Service;
 
-use super::http::{HttpRequest, ServiceError, ServiceResponse};
+use super::http::{HttpRequest, HttpSender, ServiceError, ServiceResponse};
 use super::proof;
 use super::query::QueryMeta;
-use super::rows::{Members, RowService};
-use super::statement::{ReportedError, StatementRequest, reported_error, timeout};
+use super::rows::{Members, RowKind, RowRequest, RowService};
+use super::statement::{ReportedError, Statement, reported_error, timeout};
 use crate::cluster::Handle;
 use crate::error::ErrorKind;
 use crate::reason::ANALYTICS_TEMPORARY_FAILURE;
 
 /// A statement for the analytics service; await it to run it.
-pub type Analytics = StatementRequest<AnalyticsSettings>;
+pub type Analytics = RowRequest<Statement<AnalyticsSettings>>;
 
 /// The part of an [`Analytics`] statement that a query does not have.
 #[derive(Default)]
@@ -28,24 +28,30 @@ pub struct AnalyticsSettings {
 /// Makes a statement for the analytics service.
 pub(crate) fn analytics(client: Arc<Handle>, statement: impl Into<String>) -> Analytics {
     let settings = AnalyticsSettings::default();
-    StatementRequest::new(client, Service::Analytics, statement.into(), settings)
+    RowRequest::statement(client, Service::Analytics, statement.into(), settings)
 }
 
 impl Analytics {
     /// Lets the service run the statement before others.
     pub fn priority(mut self, priority: bool) -> Self {
-        self.settings.priority = priority;
+        self.service.settings.priority = priority;
         self
     }
 }
 
-impl RowService for Analytics {
+impl RowKind for Statement<AnalyticsSettings> {
     type Meta = QueryMeta;
+}
 
+impl RowService for Statement<AnalyticsSettings> {
     const ROWS: &'static str = "results";
 
+    fn prepare(&mut self, sender: &mut HttpSender) {
+        self.complete(sender);
+    }
+
     fn request(&mut self, remaining: Option<Duration>) -> HttpRequest {
-        self.json.set("statement", &self.statement);
+        self.json.set("statement", &self.text);
         self.json.set_timeout(remaining);
         let mut request = HttpRequest::post_json("/analytics/service", self.json.to_vec());
         if self.settings.priority {

@@ -20,17 +20,21 @@ pub(crate) mod views;
 
 use std::sync::Arc;
 
+use analytics::AnalyticsSettings;
 use bytes::Bytes;
 use http::{
     Connector, EndpointBreakers, EndpointPools, EndpointStrategies, RoundRobin, ServiceError,
     ServiceResponse,
 };
-use query::PreparedPlans;
+use query::{PreparedPlans, QuerySettings};
 #[cfg(fuzzing)]
 pub use rows::fuzz_rows;
+pub use rows::{RowRequest, Rows, TypedRows};
 use rows::{RowService, SizeLimits, Splitter, skip_rows};
-pub use rows::{Rows, TypedRows};
+use search::SearchSettings;
+use statement::Statement;
 use steadfast_wire::config::Service;
+use views::ViewSettings;
 
 use crate::options::ClusterOptions;
 
@@ -54,7 +58,7 @@ impl Services {
                 options.max_idle_http_connections,
             ),
             round_robin: RoundRobin::new(),
-            breakers: EndpointBreakers::new(options.circuit_breaker.as_ref()),
+            breakers: EndpointBreakers::new(options.circuit_breaker),
             load_aware: EndpointStrategies::default(),
             plans: PreparedPlans::new(),
         }
@@ -87,10 +91,10 @@ pub(crate) fn service_error(
     idempotent: bool,
 ) -> Option<ServiceError> {
     let rows = match service {
-        Service::Query => query::Query::ROWS,
-        Service::Analytics => analytics::Analytics::ROWS,
-        Service::Search => search::Search::ROWS,
-        Service::Views => views::ViewService::ROWS,
+        Service::Query => Statement::<QuerySettings>::ROWS,
+        Service::Analytics => Statement::<AnalyticsSettings>::ROWS,
+        Service::Search => SearchSettings::ROWS,
+        Service::Views => ViewSettings::ROWS,
         Service::Management | Service::KeyValue => "",
     };
     let mut splitter = Splitter::new(rows, SizeLimits::default());
@@ -109,10 +113,10 @@ pub(crate) fn service_error(
         response.text = Some(body);
     }
     match service {
-        Service::Query => query::Query::service_error(&response),
-        Service::Analytics => analytics::Analytics::service_error(&response),
-        Service::Search => search::Search::service_error(&response),
-        Service::Views => views::ViewService::service_error(&response),
+        Service::Query => Statement::<QuerySettings>::service_error(&response),
+        Service::Analytics => Statement::<AnalyticsSettings>::service_error(&response),
+        Service::Search => SearchSettings::service_error(&response),
+        Service::Views => ViewSettings::service_error(&response),
         Service::Management | Service::KeyValue => (!success).then(|| response.by_status()),
     }
 }

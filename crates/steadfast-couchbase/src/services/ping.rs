@@ -39,13 +39,13 @@ pub(crate) async fn ping(
         request: HttpRequest::new(Method::GET, path),
         kind: |_, _| None,
     };
-    let options = RequestOptions {
+    sender.options = RequestOptions {
         timeout: Some(timeout),
         strategy: Some(Arc::new(FailFast::new())),
         ..RequestOptions::default()
     };
     let started = now();
-    run(operation, &mut sender, &options).await?;
+    run(operation, &mut sender).await?;
     Ok(now().saturating_duration_since(started))
 }
 

@@ -152,9 +152,10 @@ fn is_duplicate_key(error: &ReportedError) -> bool {
 mod tests {
     use steadfast_wire::config::Service;
 
-    use super::super::analytics::Analytics;
+    use super::super::analytics::AnalyticsSettings;
     use super::super::rows::{RowService, SizeLimits, Splitter};
     use super::super::service_error;
+    use super::super::statement::Statement;
     use super::*;
 
     fn proven(service: Service, status: u16, body: &str) -> bool {
@@ -285,7 +286,9 @@ mod tests {
                 idempotent: false,
                 batch,
             };
-            Analytics::service_error(&response).unwrap().not_applied
+            Statement::<AnalyticsSettings>::service_error(&response)
+                .unwrap()
+                .not_applied
         };
         for code in [20_000, 23_000, 23_003, 23_007, 24_000, 24_025, 24_045] {
             assert!(of(code, false), "{code}");

@@ -1,8 +1,6 @@
 //! Full-text searches: what is sent, and what the service's errors mean.
 
 use std::collections::BTreeMap;
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,28 +12,25 @@ use steadfast_wire::config::Service;
 use super::consistency::Newest;
 use super::http::{HttpRequest, HttpSender, ServiceError, ServiceResponse, named_limit};
 use super::path::segment;
-use super::rows::{self, Members, RowService, Rows, SizeLimits, row_option_methods};
+use super::rows::{Members, RowKind, RowRequest, RowService, Rows};
 use super::statement::JsonObject;
 use crate::cluster::Handle;
 use crate::collection::MutationToken;
-use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
+use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::reason::SEARCH_TOO_MANY_REQUESTS;
-use crate::request_options::RequestOptions;
 use crate::server_text::one_line;
 
 const OPERATION: &str = "search";
 
 /// A search; await it to run it. Searches are idempotent.
-#[must_use = "a search is not run until it is awaited"]
-pub struct Search {
-    client: Arc<Handle>,
+pub type Search = RowRequest<SearchSettings>;
+
+/// The part of a [`Search`] that other requests do not have.
+pub struct SearchSettings {
     path: String,
     index: String,
     json: JsonObject,
     consistency: Option<Value>,
-    target: OperationTarget,
-    options: RequestOptions,
-    limits: SizeLimits,
 }
 
 /// The hits of a search. Read them as [`SearchHit`], or as a type of your own.
@@ -113,40 +108,39 @@ pub(crate) fn search(
     };
     let mut json = JsonObject::default();
     json.set_raw(OPERATION, "query", query)?;
-    Ok(Search {
-        client,
+    let mut sender = HttpSender::new(client, Service::Search, OPERATION);
+    (sender.idempotent, sender.target) = (true, target);
+    let settings = SearchSettings {
         path,
         index: name.to_owned(),
         json,
         consistency: None,
-        target,
-        options: RequestOptions::default(),
-        limits: SizeLimits::default(),
-    })
+    };
+    Ok(RowRequest::new(settings, sender))
 }
 
 impl Search {
     /// Limits the number of hits.
     pub fn limit(mut self, limit: u32) -> Self {
-        self.json.set("size", limit);
+        self.service.json.set("size", limit);
         self
     }
 
     /// Leaves out the first hits.
     pub fn skip(mut self, skip: u32) -> Self {
-        self.json.set("from", skip);
+        self.service.json.set("from", skip);
         self
     }
 
     /// Asks for stored fields of each hit.
     pub fn fields(mut self, fields: &[&str]) -> Self {
-        self.json.set("fields", fields);
+        self.service.json.set("fields", fields);
         self
     }
 
     /// Asks for an explanation of each hit's score.
     pub fn explain(mut self, explain: bool) -> Self {
-        self.json.set("explain", explain);
+        self.service.json.set("explain", explain);
         self
     }
 
@@ -161,17 +155,17 @@ impl Search {
         tokens: impl IntoIterator<Item = &'t MutationToken>,
     ) -> Result<Self, Error> {
         let newest = Newest::collect(OPERATION, tokens)?;
-        if let Some(bucket) = &self.target.bucket
+        if let Some(bucket) = &self.sender.target.bucket
             && let Some(other) = newest.bucket_other_than(bucket)
         {
             let problem =
                 format!("a mutation token is of the bucket {other}, the index of {bucket}");
             return Err(Error::new(ErrorKind::InvalidArgument, OPERATION).because(problem));
         }
-        if self.json.has("ctl") {
+        if self.service.json.has("ctl") {
             return Err(two_consistencies());
         }
-        self.consistency = Some(newest.search_consistency(&self.index));
+        self.service.consistency = Some(newest.search_consistency(&self.service.index));
         Ok(self)
     }
 
@@ -182,14 +176,12 @@ impl Search {
     /// If the value cannot be written as JSON, or if it is `ctl` of a search that has
     /// tokens to be [consistent with](Self::consistent_with).
     pub fn raw(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
-        if name == "ctl" && self.consistency.is_some() {
+        if name == "ctl" && self.service.consistency.is_some() {
             return Err(two_consistencies());
         }
-        self.json.set_raw(OPERATION, name, value)?;
+        self.service.json.set_raw(OPERATION, name, value)?;
         Ok(self)
     }
-
-    row_option_methods!();
 }
 
 #[cold]
@@ -198,28 +190,16 @@ fn two_consistencies() -> Error {
     Error::new(ErrorKind::InvalidArgument, OPERATION).because(problem)
 }
 
-impl IntoFuture for Search {
-    type Output = Result<SearchRows, Error>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    /// Cancel-safe: dropping the future abandons the attempt in progress.
-    fn into_future(mut self) -> Self::IntoFuture {
-        let mut sender = HttpSender::new(self.client.clone(), Service::Search, OPERATION);
-        sender.idempotent = true;
-        sender.target = self.target.clone();
-        sender.context = HttpContext {
-            request: Some(format!("POST {}", self.path)),
-            ..HttpContext::default()
-        };
-        let (limits, options) = (self.limits, std::mem::take(&mut self.options));
-        Box::pin(rows::run(self, sender, limits, options))
-    }
+impl RowKind for SearchSettings {
+    type Meta = SearchMeta;
 }
 
-impl RowService for Search {
-    type Meta = SearchMeta;
-
+impl RowService for SearchSettings {
     const ROWS: &'static str = "hits";
+
+    fn prepare(&mut self, sender: &mut HttpSender) {
+        sender.context.request = Some(format!("POST {}", self.path));
+    }
 
     fn request(&mut self, remaining: Option<Duration>) -> HttpRequest {
         let mut json = self.json.clone();
@@ -357,7 +337,7 @@ mod tests {
                 idempotent: true,
                 batch: false,
             };
-            let error = Search::service_error(&answer).unwrap();
+            let error = SearchSettings::service_error(&answer).unwrap();
             let reason = error.retry.map(|reason| reason.name());
             let wanted = (status == 429).then_some("SEARCH_TOO_MANY_REQUESTS");
             assert_eq!((error.kind, reason), (kind, wanted), "{status} {text}");

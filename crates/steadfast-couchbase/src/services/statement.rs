@@ -1,7 +1,6 @@
 //! Statements: the request that query and analytics have in common.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,65 +11,54 @@ use steadfast::Reason;
 use steadfast_wire::config::Service;
 
 use super::http::{HttpSender, ServiceError, ServiceResponse};
-use super::query::{QueryMeta, QueryRows, ScanConsistency};
-use super::rows::{self, RowService, SizeLimits, row_option_methods};
+use super::query::ScanConsistency;
+use super::rows::RowRequest;
 use crate::cluster::Handle;
 use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
 use crate::reason::SERVICE_RESPONSE_CODE_INDICATED;
-use crate::request_options::RequestOptions;
 use crate::server_text::one_line;
 
-/// A statement for the query or the analytics service; await it to run it.
+/// A statement for the query or the analytics service.
 ///
 /// It counts as idempotent, and is sent again after a connection that closed before
-/// the response, only if it is [`readonly`](Self::readonly).
-#[must_use = "a statement is not run until it is awaited"]
-pub struct StatementRequest<S> {
-    pub(super) client: Arc<Handle>,
-    pub(super) statement: String,
+/// the response, only if it is [`readonly`](RowRequest::readonly).
+pub struct Statement<S> {
+    pub(super) text: String,
     pub(super) json: JsonObject,
     /// What only this service has.
     pub(super) settings: S,
-    service: Service,
     /// The scope in which names are looked up.
     pub(super) query_context: Option<String>,
     positional: Vec<Box<RawValue>>,
-    readonly: bool,
     context_id: Option<String>,
-    target: OperationTarget,
-    options: RequestOptions,
-    limits: SizeLimits,
 }
 
-impl<S> StatementRequest<S> {
-    pub(super) fn new(
+impl<S> RowRequest<Statement<S>> {
+    pub(super) fn statement(
         client: Arc<Handle>,
         service: Service,
-        statement: String,
+        text: String,
         settings: S,
     ) -> Self {
-        Self {
-            client,
-            statement,
+        let mut sender = HttpSender::new(client, service, super::name(service));
+        sender.batch = service == Service::Analytics && has_several(&text);
+        let statement = Statement {
+            text,
             json: JsonObject::default(),
             settings,
-            service,
             query_context: None,
             positional: Vec::new(),
-            readonly: false,
             context_id: None,
-            target: OperationTarget::default(),
-            options: RequestOptions::default(),
-            limits: SizeLimits::default(),
-        }
+        };
+        Self::new(statement, sender)
     }
 
     /// Looks up names within a scope, so that collections need no longer names.
     pub(crate) fn in_scope(mut self, bucket: &Arc<str>, scope: &Arc<str>) -> Self {
         let context = format!("default:{}.{}", quoted(bucket), quoted(scope));
-        self.json.set("query_context", &context);
-        self.query_context = Some(context);
-        self.target = OperationTarget::scope(bucket, scope);
+        self.service.json.set("query_context", &context);
+        self.service.query_context = Some(context);
+        self.sender.target = OperationTarget::scope(bucket, scope);
         self
     }
 
@@ -78,7 +66,7 @@ impl<S> StatementRequest<S> {
     /// happened to an attempt; the service rejects a statement that does change
     /// something.
     pub fn readonly(mut self, readonly: bool) -> Self {
-        self.readonly = readonly;
+        self.sender.idempotent = readonly;
         self
     }
 
@@ -98,23 +86,24 @@ impl<S> StatementRequest<S> {
     /// # Errors
     /// If the value cannot be written as JSON.
     pub fn positional(mut self, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
-        let name = format!("${}", self.positional.len() + 1);
-        self.positional
-            .push(encode(super::name(self.service), &name, value)?);
+        let positional = &mut self.service.positional;
+        let name = format!("${}", positional.len() + 1);
+        positional.push(encode(self.sender.name, &name, value)?);
         Ok(self)
     }
 
     /// Sets how recent the data must be that the statement reads.
     pub fn consistency(mut self, consistency: ScanConsistency) -> Self {
-        self.json.set("scan_consistency", consistency.name());
-        self.json.0.remove("scan_vectors");
+        let json = &mut self.service.json;
+        json.set("scan_consistency", consistency.name());
+        json.0.remove("scan_vectors");
         self
     }
 
     /// Sets the id under which the service knows the request, in place of a random
     /// one.
     pub fn client_context_id(mut self, id: impl Into<String>) -> Self {
-        self.context_id = Some(id.into());
+        self.service.context_id = Some(id.into());
         self
     }
 
@@ -123,57 +112,29 @@ impl<S> StatementRequest<S> {
     /// # Errors
     /// If the value cannot be written as JSON.
     pub fn raw(mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
-        let operation = super::name(self.service);
-        self.json.set_raw(operation, name, value)?;
+        let operation = self.sender.name;
+        self.service.json.set_raw(operation, name, value)?;
         Ok(self)
     }
-
-    row_option_methods!();
 }
 
-impl<S> IntoFuture for StatementRequest<S>
-where
-    S: Send + 'static,
-    Self: RowService<Meta = QueryMeta>,
-{
-    type Output = Result<QueryRows, Error>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    /// Cancel-safe: dropping the future abandons the attempt in progress.
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(run(self))
+impl<S> Statement<S> {
+    pub(super) fn complete(&mut self, sender: &mut HttpSender) {
+        let context_id = self.context_id.take().unwrap_or_else(new_context_id);
+        self.json.set("client_context_id", &context_id);
+        if sender.idempotent {
+            self.json.set("readonly", true);
+        }
+        if !self.positional.is_empty() {
+            self.json.set("args", &self.positional);
+        }
+        // Parameters may be secrets, and so are not shown.
+        sender.context = HttpContext {
+            statement: Some(self.text.clone()),
+            client_context_id: Some(context_id),
+            ..HttpContext::default()
+        };
     }
-}
-
-/// Runs a statement to its first row.
-///
-/// Cancel-safe: dropping the future abandons the attempt in progress.
-async fn run<S>(mut request: StatementRequest<S>) -> Result<QueryRows, Error>
-where
-    StatementRequest<S>: RowService<Meta = QueryMeta>,
-{
-    let context_id = request.context_id.take().unwrap_or_else(new_context_id);
-    request.json.set("client_context_id", &context_id);
-    if request.readonly {
-        request.json.set("readonly", true);
-    }
-    if !request.positional.is_empty() {
-        request.json.set("args", &request.positional);
-    }
-    let service = request.service;
-    let mut sender = HttpSender::new(request.client.clone(), service, super::name(service));
-    sender.idempotent = request.readonly;
-    sender.batch = service == Service::Analytics && has_several(&request.statement);
-    sender.target = request.target.clone();
-    // Parameters may be secrets, and so are not shown.
-    sender.context = HttpContext {
-        statement: Some(request.statement.clone()),
-        client_context_id: Some(context_id),
-        ..HttpContext::default()
-    };
-    let options = std::mem::take(&mut request.options);
-    let limits = request.limits;
-    rows::run(request, sender, limits, options).await
 }
 
 /// The body of a request: a JSON object whose values are encoded already.

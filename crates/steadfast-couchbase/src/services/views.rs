@@ -1,7 +1,5 @@
 //! Map-reduce views: what is sent, and what the service's errors mean.
 
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +10,11 @@ use steadfast_wire::config::Service;
 
 use super::http::{HttpRequest, HttpSender, ServiceError, ServiceResponse};
 use super::path::{pairs, segment};
-use super::rows::{self, Members, RowService, Rows, SizeLimits, row_option_methods};
+use super::rows::{Members, RowKind, RowRequest, RowService, Rows};
 use super::statement::encode;
 use crate::cluster::Handle;
-use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
+use crate::error::{Error, ErrorKind, OperationTarget};
 use crate::reason::{VIEWS_NO_ACTIVE_PARTITION, VIEWS_TEMPORARY_FAILURE};
-use crate::request_options::RequestOptions;
 use crate::server_text::one_line;
 
 const OPERATION: &str = "view";
@@ -26,15 +23,13 @@ const OPERATION: &str = "view";
 pub type ViewRows = Rows<ViewMeta>;
 
 /// A request for a view's rows; await it to send it. It is idempotent.
-#[must_use = "a view is not read until it is awaited"]
-pub struct View {
-    client: Arc<Handle>,
+pub type View = RowRequest<ViewSettings>;
+
+/// The part of a [`View`] that other requests do not have.
+pub struct ViewSettings {
     path: String,
     parameters: Vec<(String, String)>,
     keys: Option<Box<RawValue>>,
-    target: OperationTarget,
-    options: RequestOptions,
-    limits: SizeLimits,
 }
 
 /// How recent the data of a view must be.
@@ -74,20 +69,15 @@ pub struct ViewMeta {
 
 /// Makes a request for a view of a bucket.
 pub(crate) fn view(client: Arc<Handle>, bucket: &Arc<str>, design: &str, view: &str) -> View {
-    View {
-        client,
-        path: format!(
-            "/{}/_design/{}/_view/{}",
-            segment(bucket),
-            segment(design),
-            segment(view)
-        ),
+    let mut sender = HttpSender::new(client, Service::Views, OPERATION);
+    (sender.idempotent, sender.target) = (true, OperationTarget::bucket(bucket));
+    let [bucket, design, view] = [bucket, design, view].map(segment);
+    let settings = ViewSettings {
+        path: format!("/{bucket}/_design/{design}/_view/{view}"),
         parameters: Vec::new(),
         keys: None,
-        target: OperationTarget::bucket(bucket),
-        options: RequestOptions::default(),
-        limits: SizeLimits::default(),
-    }
+    };
+    RowRequest::new(settings, sender)
 }
 
 impl View {
@@ -139,7 +129,7 @@ impl View {
     /// # Errors
     /// If a key cannot be written as JSON.
     pub fn keys<K: Serialize>(mut self, keys: &[K]) -> Result<Self, Error> {
-        self.keys = Some(encode(OPERATION, "keys", keys)?);
+        self.service.keys = Some(encode(OPERATION, "keys", keys)?);
         Ok(self)
     }
 
@@ -164,11 +154,10 @@ impl View {
         self.parameter(name, value)
     }
 
-    row_option_methods!();
-
     fn parameter(mut self, name: &str, value: impl Into<String>) -> Self {
-        self.parameters.retain(|(each, _)| each != name);
-        self.parameters.push((name.to_owned(), value.into()));
+        let parameters = &mut self.service.parameters;
+        parameters.retain(|(each, _)| each != name);
+        parameters.push((name.to_owned(), value.into()));
         self
     }
 
@@ -178,51 +167,32 @@ impl View {
     }
 }
 
-impl IntoFuture for View {
-    type Output = Result<ViewRows, Error>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+impl RowKind for ViewSettings {
+    type Meta = ViewMeta;
+}
 
-    /// Cancel-safe: dropping the future abandons the attempt in progress.
-    fn into_future(self) -> Self::IntoFuture {
+impl RowService for ViewSettings {
+    const ROWS: &'static str = "rows";
+
+    fn prepare(&mut self, sender: &mut HttpSender) {
+        let method = if self.keys.is_some() { "POST" } else { "GET" };
+        // Without the parameters, which contain values of documents.
+        sender.context.request = Some(format!("{method} {}", self.path));
+    }
+
+    fn request(&mut self, _: Option<Duration>) -> HttpRequest {
         let parameters = self.parameters.iter();
         let parameters = pairs(parameters.map(|(name, value)| (name.as_str(), value.as_str())));
         let path = match parameters.as_str() {
             "" => self.path.clone(),
             parameters => format!("{}?{parameters}", self.path),
         };
-        let request = match &self.keys {
+        match &self.keys {
             Some(keys) => HttpRequest::post_json(path, format!(r#"{{"keys":{keys}}}"#)),
             None => HttpRequest::new(Method::GET, path),
-        };
-        let mut sender = HttpSender::new(self.client, Service::Views, OPERATION);
-        sender.idempotent = true;
-        sender.target = self.target;
-        sender.context = HttpContext {
-            // Without the parameters, which contain values of documents.
-            request: Some(format!("{} {}", request.method, self.path)),
-            ..HttpContext::default()
-        };
-        let service = ViewService { request };
-        Box::pin(rows::run(service, sender, self.limits, self.options))
-    }
-}
-
-/// Sends the same request in every attempt.
-pub(super) struct ViewService {
-    request: HttpRequest,
-}
-
-impl RowService for ViewService {
-    type Meta = ViewMeta;
-
-    const ROWS: &'static str = "rows";
-
-    fn request(&mut self, _: Option<Duration>) -> HttpRequest {
-        self.request.clone()
+        }
     }
 
-    /// Returns the error that a response reports, with its kind (RFC 0058) and its retry
-    /// reason (RFC 0049, "Response Code Retry List").
     fn service_error(response: &ServiceResponse<'_>) -> Option<ServiceError> {
         if response.is_success() {
             return error_after_rows(response);
@@ -299,7 +269,7 @@ mod tests {
             idempotent: true,
             batch: false,
         };
-        ViewService::service_error(&response).unwrap()
+        ViewSettings::service_error(&response).unwrap()
     }
 
     #[test]

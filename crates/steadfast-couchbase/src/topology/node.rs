@@ -60,8 +60,8 @@ impl Node {
             label,
             address,
             load_aware,
-            breaker: options.circuit_breaker.as_ref().map(|options| {
-                CircuitBreaker::new(options.settings()).expect("validated when the client was made")
+            breaker: options.circuit_breaker.map(|settings| {
+                CircuitBreaker::new(settings).expect("validated when the client was made")
             }),
             connections: connections().collect(),
             durable: connections().collect(),

@@ -8,7 +8,7 @@ use steadfast::FailFast;
 use steadfast_cluster::fault::{Fault, FaultCondition};
 use steadfast_cluster::script::Script;
 use steadfast_cluster::{Service, TestCluster};
-use steadfast_couchbase::options::BreakerOptions;
+use steadfast_couchbase::options::BreakerSettings;
 use steadfast_couchbase::{
     Cluster, ClusterOptions, Credentials, Error, ErrorKind, ErrorMapDirected,
 };
@@ -285,8 +285,11 @@ async fn accepted_credentials_clear_earlier_rejections_before_the_bucket_opens()
 #[tokio::test]
 async fn an_open_breaker_is_a_retry_reason() {
     let server = server(1, 1).await;
-    let breaker = BreakerOptions::default().volume_threshold(3);
-    let options = ClusterOptions::new().circuit_breaker(breaker.sleep_window(LONG));
+    let options = ClusterOptions::new().circuit_breaker(BreakerSettings {
+        volume_threshold: 3,
+        sleep_window: LONG,
+        ..BreakerSettings::default()
+    });
     let (_cluster, documents) = warm_client(&server, options).await;
     let cut = server.fault(Fault::on(Opcode::Get).cut_before_applying());
     let start = Instant::now();
@@ -314,9 +317,12 @@ async fn an_open_breaker_is_a_retry_reason() {
 #[tokio::test]
 async fn a_breaker_is_not_asked_for_an_attempt_that_has_no_connection() {
     let server = server(1, 1).await;
-    let breaker = BreakerOptions::default().volume_threshold(3);
-    let breaker = breaker.sleep_window(ms(200)).canary_timeout(LONG);
-    let options = best_effort().circuit_breaker(breaker);
+    let options = best_effort().circuit_breaker(BreakerSettings {
+        volume_threshold: 3,
+        sleep_window: ms(200),
+        canary_timeout: LONG,
+        ..BreakerSettings::default()
+    });
     let (_cluster, documents) = warm_client(&server, options).await;
     let node = server.nodes()[0];
     let _held = server.fault(Fault::on(Opcode::Get).hold());
@@ -349,15 +355,6 @@ async fn is_made_again<T>(
     assert_eq!(error.kind(), ErrorKind::RequestCanceled, "{error:#}");
     assert!(error.is_ambiguous());
     false
-}
-
-#[tokio::test]
-async fn observing_by_sequence_number_is_done_again_after_a_cut() {
-    let (server, _cluster, documents) = started(1, 1).await;
-    let written = documents.upsert("k", &1).await.unwrap();
-    let observe = documents.observe_seqno(written.token().unwrap());
-    let when = Fault::on(Opcode::ObserveSeqno);
-    assert!(is_made_again(&server, when, observe.timeout(LONG)).await);
 }
 
 #[tokio::test]

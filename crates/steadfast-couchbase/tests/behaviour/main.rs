@@ -25,6 +25,7 @@ mod first_steps;
 mod fixture;
 mod forwarding;
 mod hostile;
+mod logging;
 mod map_lag;
 mod nested;
 mod orchestration;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::Fault;
-use steadfast_couchbase::options::{BreakerOptions, TlsOptions};
+use steadfast_couchbase::options::{BreakerSettings, TlsOptions};
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection, ErrorKind};
 use steadfast_wire::Opcode;
 
@@ -103,9 +103,10 @@ async fn a_caller_with_its_own_timeout_reveals_the_silence_too() {
 #[tokio::test]
 async fn the_circuit_breaker_counts_operations_on_a_silent_connection() {
     let server = server(1, 0).await;
-    let breaker = BreakerOptions::default()
-        .volume_threshold(2)
-        .error_percentage(50);
+    let breaker = BreakerSettings {
+        volume_threshold: 2,
+        ..BreakerSettings::default()
+    };
     let options = ClusterOptions::new().circuit_breaker(breaker);
     let (_cluster, documents) = warm_client(&server, options).await;
     let _silent = server.fault(Fault::on(Opcode::Get).silent());

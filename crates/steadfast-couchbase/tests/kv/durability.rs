@@ -118,7 +118,7 @@ async fn a_request_rejected_by_the_client_refunds_nothing() {
     };
     let busy = Fault::on(Opcode::Set).answer(Status::TemporaryFailure);
     let busy = setup.server.fault(busy);
-    let write = || setup.users.upsert("k", &1).retry_shared(strategy.clone());
+    let write = || setup.users.upsert("k", &1).retry(strategy.clone());
     fails_with(write().await, ErrorKind::TemporaryFailure);
     drop(busy);
     let paid = left();

@@ -88,21 +88,3 @@ async fn lookups_fail_on_missing_and_non_json_documents() {
     let found = users.lookup_in("text", &specs).await.unwrap();
     fails_with(found.content_as::<Value>(0), ErrorKind::DocumentNotJson);
 }
-
-#[tokio::test]
-async fn access_deleted_reads_attributes_of_a_removed_document() {
-    let setup = setup().await;
-    let value = serde_json::json!({"seq": 7});
-    let system = MutateInSpec::upsert("_sync", &value).xattr();
-    setup.users.mutate_in("ada", &[system]).await.unwrap();
-    setup.users.remove("ada").await.unwrap();
-    // Both are in one attribute: a request has no more than one.
-    let specs = ["_sync.seq", "_sync.other"].map(|path| Spec::get(path).xattr());
-    let outcome = setup.users.lookup_in("ada", &specs).await;
-    fails_with(outcome, ErrorKind::DocumentNotFound);
-    let found = setup.users.lookup_in("ada", &specs).access_deleted();
-    let found = found.await.unwrap();
-    assert!(found.is_deleted());
-    assert_eq!(found.content_as::<u8>(0).unwrap(), 7);
-    fails_with(found.content_as::<u8>(1), ErrorKind::PathNotFound);
-}

@@ -15,7 +15,6 @@ mod locks;
 mod lookups;
 mod map_attributes;
 mod mutations;
-mod observing;
 mod replicas;
 mod retries;
 mod retry_if;

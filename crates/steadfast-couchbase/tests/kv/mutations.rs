@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadfast_couchbase::collection::{
-    LookupInSpec, MutateInSpec as Spec, MutationMacro, StoreSemantics,
-};
+use steadfast_couchbase::collection::{MutateInSpec as Spec, StoreSemantics};
 use steadfast_couchbase::{DurabilityLevel, ErrorKind};
 
 use crate::fixture::{Setup, fails_with};
@@ -153,24 +151,8 @@ async fn an_expiry_is_set_or_kept() {
 }
 
 #[tokio::test]
-async fn macros_are_filled_in_by_the_server() {
+async fn virtual_attributes_cannot_be_changed() {
     let setup = setup().await;
-    let specs = [
-        Spec::upsert_macro("audit.cas", MutationMacro::Cas).create_path(),
-        Spec::insert_macro("audit.seqno", MutationMacro::Seqno),
-        Spec::insert_macro("audit.crc", MutationMacro::ValueCrc32c),
-    ];
-    let changed = setup.users.mutate_in("ada", &specs).await.unwrap();
-    let lookup = [LookupInSpec::get("audit").xattr()];
-    let found = setup.users.lookup_in("ada", &lookup).await.unwrap();
-    let audit: Value = found.content_as(0).unwrap();
-    let cas = format!("{:#018x}", changed.cas().swap_bytes());
-    assert_eq!(audit["cas"], cas);
-    let seqno = format!("{:#018x}", changed.token().unwrap().seqno);
-    assert_eq!(audit["seqno"], seqno);
-    assert!(audit["crc"].as_str().unwrap().starts_with("0x"));
-    let again = [Spec::replace_macro("audit.cas", MutationMacro::Cas)];
-    setup.users.mutate_in("ada", &again).await.unwrap();
     let vattr = [Spec::upsert("$document.exptime", &1).xattr()];
     let outcome = setup.users.mutate_in("ada", &vattr).await;
     fails_with(outcome, ErrorKind::XattrCannotModifyVirtualAttribute);

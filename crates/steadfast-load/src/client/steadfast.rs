@@ -158,12 +158,12 @@ impl Steadfast {
 impl Client for Steadfast {
     async fn get(&self, key: &str) -> Result<Content, ClientError> {
         let get = self.collection.get(key);
-        Ok(content(&get.retry_shared(self.strategy()).await?, None))
+        Ok(content(&get.retry(self.strategy()).await?, None))
     }
 
     async fn get_with_expiry(&self, key: &str) -> Result<Content, ClientError> {
         let get = self.collection.get(key).with_expiry();
-        let found = get.retry_shared(self.strategy()).await?;
+        let found = get.retry(self.strategy()).await?;
         let expiry = found.expiry().map_or(0, |at| {
             let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
             u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
@@ -174,7 +174,7 @@ impl Client for Steadfast {
     async fn lookup_array(&self, key: &str) -> Result<Content, ClientError> {
         let specs = [LookupInSpec::get("a")];
         let lookup = self.collection.lookup_in(key, &specs);
-        let found = lookup.retry_shared(self.strategy()).await?;
+        let found = lookup.retry(self.strategy()).await?;
         Ok(Content {
             value: found.bytes(0)?.clone(),
             cas: found.cas(),
@@ -190,7 +190,7 @@ impl Client for Steadfast {
         durable: bool,
     ) -> Result<u64, ClientError> {
         let upsert = self.collection.upsert(key, value);
-        let upsert = upsert.retry_shared(self.strategy());
+        let upsert = upsert.retry(self.strategy());
         let written = if durable {
             upsert.durability(DurabilityLevel::Majority).await?
         } else {
@@ -201,22 +201,22 @@ impl Client for Steadfast {
 
     async fn insert(&self, key: &str, value: &Value<'_>) -> Result<u64, ClientError> {
         let insert = self.collection.insert(key, value);
-        Ok(insert.retry_shared(self.strategy()).await?.cas())
+        Ok(insert.retry(self.strategy()).await?.cas())
     }
 
     async fn replace(&self, key: &str, value: &Value<'_>, cas: u64) -> Result<u64, ClientError> {
         let replace = self.collection.replace(key, value).cas(cas);
-        Ok(replace.retry_shared(self.strategy()).await?.cas())
+        Ok(replace.retry(self.strategy()).await?.cas())
     }
 
     async fn remove(&self, key: &str) -> Result<u64, ClientError> {
         let remove = self.collection.remove(key);
-        Ok(remove.retry_shared(self.strategy()).await?.cas())
+        Ok(remove.retry(self.strategy()).await?.cas())
     }
 
     async fn increment(&self, key: &str, delta: u64) -> Result<Counted, ClientError> {
         let increment = self.collection.increment(key).delta(delta);
-        let counted = increment.retry_shared(self.strategy()).await?;
+        let counted = increment.retry(self.strategy()).await?;
         Ok(Counted {
             value: counted.value(),
             cas: counted.cas(),
@@ -225,30 +225,30 @@ impl Client for Steadfast {
 
     async fn append(&self, key: &str, bytes: String) -> Result<u64, ClientError> {
         let append = self.collection.append(key, bytes);
-        Ok(append.retry_shared(self.strategy()).await?.cas())
+        Ok(append.retry(self.strategy()).await?.cas())
     }
 
     async fn prepend(&self, key: &str, bytes: String) -> Result<u64, ClientError> {
         let prepend = self.collection.prepend(key, bytes);
-        Ok(prepend.retry_shared(self.strategy()).await?.cas())
+        Ok(prepend.retry(self.strategy()).await?.cas())
     }
 
     async fn array_append(&self, key: &str, element: &str) -> Result<u64, ClientError> {
         let specs = [MutateInSpec::array_append("a", [element])];
         let mutate_in = self.collection.mutate_in(key, &specs);
-        Ok(mutate_in.retry_shared(self.strategy()).await?.cas())
+        Ok(mutate_in.retry(self.strategy()).await?.cas())
     }
 
     async fn touch(&self, key: &str, expiry: u32) -> Result<u64, ClientError> {
         let at = UNIX_EPOCH + Duration::from_secs(u64::from(expiry));
         let touch = self.collection.touch(key, at);
-        Ok(touch.retry_shared(self.strategy()).await?.cas())
+        Ok(touch.retry(self.strategy()).await?.cas())
     }
 
     async fn select(&self, key: &str) -> Result<Option<String>, ClientError> {
         let statement = format!("SELECT RAW d.id FROM {} AS d USE KEYS $key", self.keyspace);
         let query = self.cluster.query(statement).readonly(true);
-        let query = query.retry_shared(self.strategy());
+        let query = query.retry(self.strategy());
         let mut rows = query.named("key", key)?.await?;
         let ids: Vec<String> = rows.all().await?;
         Ok(ids.into_iter().next())
@@ -260,7 +260,7 @@ impl Client for Steadfast {
             self.keyspace
         );
         let query = self.cluster.query(statement);
-        let query = query.retry_shared(self.strategy());
+        let query = query.retry(self.strategy());
         let mut rows = query.named("key", key)?.named("value", value)?.await?;
         rows.all::<serde::de::IgnoredAny>().await?;
         Ok(())
@@ -268,12 +268,12 @@ impl Client for Steadfast {
 
     async fn lock(&self, key: &str) -> Result<Content, ClientError> {
         let lock = self.collection.get_and_lock(key, LOCK);
-        Ok(content(&lock.retry_shared(self.strategy()).await?, None))
+        Ok(content(&lock.retry(self.strategy()).await?, None))
     }
 
     async fn unlock(&self, key: &str, cas: u64) -> Result<(), ClientError> {
         let unlock = self.collection.unlock(key, cas);
-        Ok(unlock.retry_shared(self.strategy()).await?)
+        Ok(unlock.retry(self.strategy()).await?)
     }
 
     fn has_query(&self) -> bool {
@@ -310,7 +310,7 @@ impl SideClient for Steadfast {
         Box::pin(async move {
             let collection = self.beside(at);
             let upsert = collection.upsert(&key, &"beside");
-            let upsert = upsert.retry_shared(self.strategy());
+            let upsert = upsert.retry(self.strategy());
             if durable {
                 upsert.durability(DurabilityLevel::Majority).await?;
             } else {
@@ -323,7 +323,7 @@ impl SideClient for Steadfast {
     fn exists(&self, at: SidePlace, key: String) -> SideFuture<'_, bool> {
         Box::pin(async move {
             let collection = self.beside(at);
-            match collection.get(&key).retry_shared(self.strategy()).await {
+            match collection.get(&key).retry(self.strategy()).await {
                 Ok(_) => Ok(true),
                 Err(error) if error.kind() == ErrorKind::DocumentNotFound => Ok(false),
                 Err(error) => Err(error.into()),
@@ -340,7 +340,7 @@ impl SideClient for Steadfast {
             let (bucket, collection) = (at.bucket, at.collection);
             let rows = rows.join(", ");
             let statement = format!("INSERT INTO `{bucket}`.`_default`.`{collection}` {rows}");
-            let query = self.cluster.query(statement).retry_shared(self.strategy());
+            let query = self.cluster.query(statement).retry(self.strategy());
             query.await?.all::<serde::de::IgnoredAny>().await?;
             Ok(())
         })

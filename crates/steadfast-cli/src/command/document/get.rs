@@ -33,7 +33,7 @@ pub(crate) async fn run(args: GetArgs) -> anyhow::Result<()> {
     let connect = &args.connect;
     let cluster = connect.open().await?;
     let collection = connect.collection(&cluster).await?;
-    let get = collection.get(&args.key).retry_shared(connect.strategy());
+    let get = collection.get(&args.key).retry(connect.strategy());
     let document = get.await;
     cluster.close().await;
     let document = document.map_err(|error| connect.report(&error))?;

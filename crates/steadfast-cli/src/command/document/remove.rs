@@ -30,9 +30,7 @@ pub(crate) async fn run(args: RemoveArgs) -> anyhow::Result<()> {
     let connect = &args.connect;
     let cluster = connect.open().await?;
     let collection = connect.collection(&cluster).await?;
-    let mut remove = collection
-        .remove(&args.key)
-        .retry_shared(connect.strategy());
+    let mut remove = collection.remove(&args.key).retry(connect.strategy());
     if let Some(cas) = args.cas.cas {
         remove = remove.cas(cas);
     }

@@ -103,7 +103,7 @@ impl StoreArgs {
         let connect = &self.connect;
         let cluster = connect.open().await?;
         let collection = connect.collection(&cluster).await?;
-        let mut store = store(&collection, &self.key, value).retry_shared(connect.strategy());
+        let mut store = store(&collection, &self.key, value).retry(connect.strategy());
         if let Some(cas) = cas {
             store = store.cas(cas);
         }

@@ -11,7 +11,6 @@ pub use spec::LookupInSpec;
 
 use bytes::BytesMut;
 use steadfast_wire::Encode;
-use steadfast_wire::subdoc::{DocFlags, MultiExtras};
 
 use super::options::operation;
 use super::{Collection, paths};
@@ -19,7 +18,7 @@ use crate::error::Result;
 use crate::kv::operation::KvOperation;
 use crate::kv::request::KvRequest;
 use crate::kv::response::KvResponse;
-use crate::kv::value::{Extras, Value};
+use crate::kv::value::Value;
 
 operation! {
     /// Reads parts of a document; see [`Collection::lookup_in`].
@@ -54,16 +53,6 @@ impl Collection {
 }
 
 impl LookupIn<'_> {
-    /// Also reads a document that was removed: some of its extended attributes stay
-    /// for a while.
-    pub fn access_deleted(mut self) -> Self {
-        self.request.extras = Extras::encode(&MultiExtras {
-            doc_flags: DocFlags::ACCESS_DELETED,
-            ..MultiExtras::default()
-        });
-        self
-    }
-
     /// Cancel-safe: dropping the future abandons the lookup.
     async fn run(self) -> Result<LookupInResult> {
         self.request.check()?;

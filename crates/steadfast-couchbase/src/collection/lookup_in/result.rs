@@ -14,7 +14,6 @@ use crate::kv::response::KvResponse;
 #[derive(Clone, Debug)]
 pub struct LookupInResult {
     cas: u64,
-    deleted: bool,
     parts: Vec<Part>,
 }
 
@@ -45,10 +44,6 @@ impl LookupInResult {
         parts.sort_unstable_by_key(|(place, _)| **place);
         Ok(Self {
             cas: response.frame.header().cas,
-            deleted: matches!(
-                response.frame.status(),
-                Status::SubdocSuccessDeleted | Status::SubdocMultiPathFailureDeleted
-            ),
             parts: parts.into_iter().map(|(_, part)| part).collect(),
         })
     }
@@ -109,11 +104,6 @@ impl LookupInResult {
     /// The document's version.
     pub fn cas(&self) -> u64 {
         self.cas
-    }
-
-    /// Returns whether the document was removed.
-    pub fn is_deleted(&self) -> bool {
-        self.deleted
     }
 
     fn part(&self, index: usize) -> Result<&Part> {

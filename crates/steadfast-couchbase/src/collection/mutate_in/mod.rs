@@ -4,7 +4,7 @@ mod result;
 mod spec;
 
 pub use result::MutateInResult;
-pub use spec::{MutateInSpec, MutationMacro};
+pub use spec::MutateInSpec;
 
 use bytes::BytesMut;
 use steadfast_wire::Encode;
@@ -26,7 +26,6 @@ operation! {
         /// Set if the paths could not be encoded.
         problem: Option<Error>,
         semantics: StoreSemantics,
-        access_deleted: bool,
         expiry: Expiry
     }
     + durability + cas + expiry + preserve_expiry => MutateInResult, prepare
@@ -51,14 +50,13 @@ impl Collection {
     /// [`path_index`](crate::KvContext::path_index) names the path.
     ///
     /// ```no_run
-    /// # use steadfast_couchbase::collection::{MutateInSpec, MutationMacro, StoreSemantics};
+    /// # use steadfast_couchbase::collection::{MutateInSpec, StoreSemantics};
     /// # async fn example(users: steadfast_couchbase::Collection) -> Result<(), steadfast_couchbase::Error> {
     /// let changed = users
     ///     .mutate_in("u:42", &[
     ///         MutateInSpec::upsert("address.street", &"Main St").create_path(),
     ///         MutateInSpec::array_append("friends", ["u:7", "u:9"]),
     ///         MutateInSpec::increment("visits", 1),
-    ///         MutateInSpec::upsert_macro("audit.cas", MutationMacro::Cas).create_path(),
     ///     ])
     ///     .store_semantics(StoreSemantics::Upsert)
     ///     .await?;
@@ -72,7 +70,6 @@ impl Collection {
             problem: encode_paths(&mut request, specs).err(),
             request,
             semantics: StoreSemantics::default(),
-            access_deleted: false,
             expiry: Expiry::NEVER,
         }
     }
@@ -85,18 +82,12 @@ impl MutateIn<'_> {
         self
     }
 
-    /// Also changes the extended attributes of a document that was removed.
-    pub fn access_deleted(mut self) -> Self {
-        self.access_deleted = true;
-        self
-    }
-
     fn prepare(&mut self) -> Result<()> {
         self.request.check()?;
-        let must = match self.semantics {
-            StoreSemantics::Replace => Must::Exist,
-            StoreSemantics::Upsert => Must::Neither,
-            StoreSemantics::Insert => Must::NotExist,
+        let (must, doc_flags) = match self.semantics {
+            StoreSemantics::Replace => (Must::Exist, DocFlags::empty()),
+            StoreSemantics::Upsert => (Must::Neither, DocFlags::UPSERT),
+            StoreSemantics::Insert => (Must::NotExist, DocFlags::INSERT),
         };
         must.check(&self.request, self.expiry)?;
         let expiry = match self.expiry.encode(&self.request)? {
@@ -109,22 +100,9 @@ impl MutateIn<'_> {
         self.request.extras = Extras::encode(&MultiExtras {
             expiry,
             user_flags: None,
-            doc_flags: doc_flags(self.semantics, self.access_deleted),
+            doc_flags,
         });
         Ok(())
-    }
-}
-
-fn doc_flags(semantics: StoreSemantics, access_deleted: bool) -> DocFlags {
-    let semantics = match semantics {
-        StoreSemantics::Replace => DocFlags::empty(),
-        StoreSemantics::Upsert => DocFlags::UPSERT,
-        StoreSemantics::Insert => DocFlags::INSERT,
-    };
-    if access_deleted {
-        semantics | DocFlags::ACCESS_DELETED
-    } else {
-        semantics
     }
 }
 

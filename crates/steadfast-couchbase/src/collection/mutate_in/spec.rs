@@ -17,19 +17,6 @@ pub struct MutateInSpec {
     problem: Option<(ErrorKind, String)>,
 }
 
-/// A value that the server fills in when it applies the change. Only extended
-/// attributes can have one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MutationMacro {
-    /// The document's version.
-    Cas,
-    /// The number of the write in its vbucket.
-    Seqno,
-    /// The checksum of the document.
-    ValueCrc32c,
-}
-
 impl MutateInSpec {
     /// Adds a member that must not exist.
     pub fn insert<T: Serialize + ?Sized>(path: impl Into<String>, value: &T) -> Self {
@@ -101,21 +88,6 @@ impl MutateInSpec {
     /// Subtracts from a number, as [`increment`](Self::increment) adds.
     pub fn decrement(path: impl Into<String>, delta: u64) -> Self {
         Self::counter(path, delta, -1)
-    }
-
-    /// Adds an extended attribute that must not exist, and that the server fills in.
-    pub fn insert_macro(path: impl Into<String>, value: MutationMacro) -> Self {
-        Self::insert(path, value.text()).filled_in()
-    }
-
-    /// Sets an extended attribute that the server fills in.
-    pub fn upsert_macro(path: impl Into<String>, value: MutationMacro) -> Self {
-        Self::upsert(path, value.text()).filled_in()
-    }
-
-    /// Replaces an extended attribute by what the server fills in.
-    pub fn replace_macro(path: impl Into<String>, value: MutationMacro) -> Self {
-        Self::replace(path, value.text()).filled_in()
     }
 
     /// The path is one of an extended attribute.
@@ -194,11 +166,6 @@ impl MutateInSpec {
         self
     }
 
-    fn filled_in(mut self) -> Self {
-        self.flags |= PathFlags::XATTR | PathFlags::EXPAND_MACROS;
-        self
-    }
-
     fn unencodable(mut self, error: &serde_json::Error) -> Self {
         let problem = (ErrorKind::EncodingFailure, error.to_string());
         self.problem.get_or_insert(problem);
@@ -232,65 +199,5 @@ impl MutateInSpec {
             path: self.path.as_bytes(),
             value: &self.value,
         }
-    }
-}
-
-impl MutationMacro {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Cas => "${Mutation.CAS}",
-            Self::Seqno => "${Mutation.seqno}",
-            Self::ValueCrc32c => "${Mutation.value_crc32c}",
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn array_values_are_sent_without_brackets() {
-        let spec = MutateInSpec::array_append("a", ["x", "y"]);
-        assert_eq!(spec.value, br#""x","y""#);
-        let spec = MutateInSpec::array_insert("a[0]", [Some(1), None]);
-        assert_eq!(spec.value, b"1,null");
-    }
-
-    #[test]
-    fn a_decrement_is_a_counter_with_a_sign() {
-        assert_eq!(MutateInSpec::increment("n", 7).value, b"7");
-        assert_eq!(MutateInSpec::decrement("n", 7).value, b"-7");
-        let most = MutateInSpec::decrement("n", i64::MAX as u64);
-        assert_eq!(most.value, i64::MIN.wrapping_add(1).to_string().as_bytes());
-    }
-
-    #[test]
-    fn an_invalid_path_is_reported_with_its_index() {
-        for spec in [
-            MutateInSpec::insert("", &1),
-            MutateInSpec::upsert("", &1),
-            MutateInSpec::upsert_macro("", MutationMacro::Cas),
-            MutateInSpec::array_append::<u8>("a", []),
-            MutateInSpec::increment("n", 0),
-            MutateInSpec::decrement("n", i64::MAX as u64 + 1),
-        ] {
-            let error = spec.check(3).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-            assert!(error.to_string().contains("path 3"), "{error}");
-        }
-        let unencodable = std::collections::HashMap::from([(vec![1], 2)]);
-        let error = MutateInSpec::insert("a", &unencodable)
-            .check(0)
-            .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::EncodingFailure);
-    }
-
-    #[test]
-    fn the_empty_path_is_the_whole_document() {
-        assert_eq!(MutateInSpec::replace("", &1).opcode, Opcode::Set);
-        assert_eq!(MutateInSpec::remove("").opcode, Opcode::Delete);
-        assert!(MutateInSpec::replace("", &1).check(0).is_ok());
-        assert!(MutateInSpec::remove("").check(0).is_ok());
     }
 }

@@ -21,7 +21,7 @@ use steadfast_wire::{Feature, Frame};
 use super::compression::CompressedValue;
 use super::connection::{Admission, Connection, Received, SubmitError, Ticket, Turn};
 use super::meaning::proves_not_applied;
-use super::request::{DurabilityLevel, KeyPlace, KvRequest};
+use super::request::{DurabilityLevel, KvRequest};
 use super::response::KvResponse;
 use crate::client::Core;
 use crate::drive::{AttemptError, Driven, WakeUp};
@@ -339,10 +339,7 @@ impl Driven for KvAttempts<'_> {
 
     fn place(&self) -> [&str; 3] {
         let collection = self.request.collection;
-        match self.request.key {
-            KeyPlace::Absent => [collection.bucket(), "", ""],
-            KeyPlace::KeyField => [collection.bucket(), collection.scope(), collection.name()],
-        }
+        [collection.bucket(), collection.scope(), collection.name()]
     }
 
     fn durability(&self) -> Option<&'static str> {

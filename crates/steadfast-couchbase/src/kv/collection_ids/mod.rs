@@ -65,11 +65,6 @@ impl CollectionIds {
         entry.or_insert_with(|| Arc::new(collection)).clone()
     }
 
-    /// The default collection, for operations that do not name a document.
-    pub(crate) fn default_collection(&self) -> Arc<CollectionEntry> {
-        self.get(DEFAULT_NAME, DEFAULT_NAME)
-    }
-
     /// Forgets all ids and manifests.
     pub(crate) fn forget(&self) {
         for collection in self.entries.lock().values() {

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use steadfast::LoadAware;
-use steadfast::breaker::{CircuitBreaker, CircuitBreakers};
+use steadfast::breaker::{BreakerSettings, CircuitBreaker, CircuitBreakers};
 use steadfast_wire::config::{ClusterConfig, Service};
 
 use crate::client::Core;
-use crate::options::BreakerOptions;
 use crate::topology::Address;
 
 /// The address of a service on a node.
@@ -93,9 +92,9 @@ impl RoundRobin {
 pub(crate) struct EndpointBreakers(Option<CircuitBreakers<Arc<str>>>);
 
 impl EndpointBreakers {
-    pub(crate) fn new(options: Option<&BreakerOptions>) -> Self {
-        Self(options.map(|options| {
-            CircuitBreakers::new(options.settings()).expect("validated when the client was made")
+    pub(crate) fn new(settings: Option<BreakerSettings>) -> Self {
+        Self(settings.map(|settings| {
+            CircuitBreakers::new(settings).expect("validated when the client was made")
         }))
     }
 

@@ -49,6 +49,7 @@ pub(crate) trait HttpOperation: Send + Sync {
 }
 
 /// Sends the attempts of one operation, and keeps what the next one needs.
+#[derive(Clone)]
 pub(crate) struct HttpSender {
     pub(crate) client: Arc<Handle>,
     service: Service,
@@ -62,6 +63,7 @@ pub(crate) struct HttpSender {
     pub(crate) target: OperationTarget,
     /// What the error will say of the request and its last response.
     pub(crate) context: HttpContext,
+    pub(crate) options: RequestOptions,
     /// The only node that may be asked, if the operation is about that node.
     pub(crate) only: Option<Endpoint>,
     /// The node of the first attempt, if it was chosen before.
@@ -80,8 +82,6 @@ pub(crate) struct HttpSender {
 struct Running<'a, O> {
     operation: O,
     sender: &'a mut HttpSender,
-    /// The operation's own rule for final responses.
-    retry_if: Option<&'a RetryIf>,
 }
 
 /// Runs an operation to its result.
@@ -90,12 +90,10 @@ struct Running<'a, O> {
 pub(crate) async fn run<O: HttpOperation>(
     operation: O,
     sender: &mut HttpSender,
-    options: &RequestOptions,
 ) -> Result<O::Output, Error> {
-    let client = sender.client.clone();
+    let (client, options) = (sender.client.clone(), &sender.options);
     let default = client.timeout(sender.service);
     let timeout = options.timeout(default, Duration::ZERO);
-    sender.timeout = Some(timeout);
     let service = name(sender.service);
     let call = Call::new(sender.name)
         .service(service)
@@ -103,17 +101,14 @@ pub(crate) async fn run<O: HttpOperation>(
         .timeout(timeout);
     let call = options.describe(call);
     let own = options.strategy(&client.core.strategy);
+    sender.timeout = Some(timeout);
     let strategy = match (own, sender.load_aware()) {
         (None, None) => AnyStrategy::Borrowed(&*client.core.strategy),
         (Some(own), None) => AnyStrategy::Shared(own),
         (None, Some(load_aware)) => AnyStrategy::Shared(Arc::new(load_aware)),
         (Some(own), Some(load_aware)) => AnyStrategy::Shared(Arc::new(load_aware.around(own))),
     };
-    let mut running = Running {
-        operation,
-        sender,
-        retry_if: options.retry_if.as_ref(),
-    };
+    let mut running = Running { operation, sender };
     drive(call, strategy, &client.core, &mut running).await
 }
 
@@ -166,8 +161,9 @@ impl<O: HttpOperation> Driven for Running<'_, O> {
     }
 
     fn retry_if(&self) -> Option<&RetryIf> {
-        self.retry_if
-            .or(self.sender.client.core.options.retry_if.as_ref())
+        let sender = &*self.sender;
+        let of_client = &sender.client.core.options.retry_if;
+        sender.options.retry_if.as_ref().or(of_client.as_ref())
     }
 
     fn finished(&mut self, finished: &Finished, _: Option<&O::Output>) {
@@ -220,6 +216,7 @@ impl HttpSender {
             batch: false,
             target: OperationTarget::default(),
             context: HttpContext::default(),
+            options: RequestOptions::default(),
             only: None,
             first: None,
             last: None,

@@ -174,6 +174,7 @@ impl<T> ManagementRequest<T> {
     async fn send(self) -> Result<T, Error> {
         let HttpRequest { method, path, .. } = &self.request;
         let mut sender = HttpSender::new(self.client, Service::Management, self.operation);
+        sender.options = self.options;
         sender.idempotent = *method == Method::GET;
         sender.target = self.target;
         // Without parameters, which may be secrets.
@@ -190,7 +191,7 @@ impl<T> ManagementRequest<T> {
             request: self.request,
             kind: self.kind,
         };
-        let response = run(operation, &mut sender, &self.options).await?;
+        let response = run(operation, &mut sender).await?;
         (self.decode)(response).map_err(|problem| {
             let error = sender.error(ErrorKind::DecodingFailure);
             error.ambiguous(!sender.idempotent).because(problem)

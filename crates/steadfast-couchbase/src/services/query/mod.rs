@@ -13,21 +13,21 @@ use steadfast::Reason;
 use steadfast_wire::config::Service;
 
 use super::consistency::Newest;
-use super::http::{HttpRequest, ServiceError, ServiceResponse};
+use super::http::{HttpRequest, HttpSender, ServiceError, ServiceResponse};
 use super::proof;
-use super::rows::{Members, RowService};
-use super::statement::{ReportedError, StatementRequest, reported_error, timeout};
+use super::rows::{Members, RowKind, RowRequest, RowService};
+use super::statement::{ReportedError, Statement, reported_error, timeout};
 use crate::cluster::Handle;
 use crate::collection::MutationToken;
 use crate::error::{Error, ErrorKind};
 use crate::reason::{QUERY_INDEX_NOT_FOUND, QUERY_PREPARED_STATEMENT_FAILURE};
 
 /// A query in SQL++; await it to run it.
-pub type Query = StatementRequest<QuerySettings>;
+pub type Query = RowRequest<Statement<QuerySettings>>;
 
 /// The part of a [`Query`] that analytics does not have.
-#[derive(Default)]
 pub struct QuerySettings {
+    client: Arc<Handle>,
     prepared: bool,
     /// The plan that the last attempt executed.
     plan: Option<Arc<str>>,
@@ -68,15 +68,20 @@ pub enum QueryProfile {
 
 /// Makes a query of the cluster.
 pub(crate) fn query(client: Arc<Handle>, statement: impl Into<String>) -> Query {
-    let settings = QuerySettings::default();
-    StatementRequest::new(client, Service::Query, statement.into(), settings)
+    let settings = QuerySettings {
+        client: client.clone(),
+        prepared: false,
+        plan: None,
+        preparing: false,
+    };
+    RowRequest::statement(client, Service::Query, statement.into(), settings)
 }
 
 impl Query {
     /// Lets the service prepare the statement once and then execute its plan. For
     /// statements that run often and differ only in their parameters.
     pub fn prepared(mut self, prepared: bool) -> Self {
-        self.settings.prepared = prepared;
+        self.service.settings.prepared = prepared;
         self
     }
 
@@ -103,14 +108,15 @@ impl Query {
         tokens: impl IntoIterator<Item = &'t MutationToken>,
     ) -> Result<Self, Error> {
         let newest = Newest::collect(super::name(Service::Query), tokens)?;
-        self.json.set("scan_consistency", "at_plus");
-        self.json.set("scan_vectors", newest.scan_vectors());
+        let json = &mut self.service.json;
+        json.set("scan_consistency", "at_plus");
+        json.set("scan_vectors", newest.scan_vectors());
         Ok(self)
     }
 
     /// Asks for [metrics](QueryMeta::metrics).
     pub fn metrics(mut self, metrics: bool) -> Self {
-        self.json.set("metrics", metrics);
+        self.service.json.set("metrics", metrics);
         self
     }
 
@@ -121,15 +127,17 @@ impl Query {
             QueryProfile::Phases => "phases",
             QueryProfile::Timings => "timings",
         };
-        self.json.set("profile", name);
+        self.service.json.set("profile", name);
         self
     }
+}
 
+impl Statement<QuerySettings> {
     /// Whether the service can prepare and execute in one request. Another service
     /// would answer with the plan in place of the rows, so there the statement is
     /// run as it is.
     fn can_prepare(&self) -> bool {
-        self.client.core.config().is_some_and(|config| {
+        self.settings.client.core.config().is_some_and(|config| {
             let capabilities = config.capabilities.get("n1ql");
             capabilities
                 .is_some_and(|list| list.iter().any(|each| each == "enhancedPreparedStatements"))
@@ -139,19 +147,25 @@ impl Query {
     fn plan_key(&self) -> PlanKey {
         PlanKey {
             query_context: self.query_context.clone(),
-            statement: self.statement.clone(),
+            statement: self.text.clone(),
         }
     }
 
     fn plans(&self) -> &PreparedPlans {
-        &self.client.core.services.plans
+        &self.settings.client.core.services.plans
     }
 }
 
-impl RowService for Query {
+impl RowKind for Statement<QuerySettings> {
     type Meta = QueryMeta;
+}
 
+impl RowService for Statement<QuerySettings> {
     const ROWS: &'static str = "results";
+
+    fn prepare(&mut self, sender: &mut HttpSender) {
+        self.complete(sender);
+    }
 
     fn request(&mut self, remaining: Option<Duration>) -> HttpRequest {
         let mut json = self.json.clone();
@@ -164,10 +178,10 @@ impl RowService for Query {
         match &self.settings.plan {
             Some(plan) => json.set("prepared", &**plan),
             None if self.settings.preparing => {
-                json.set("statement", format!("PREPARE {}", self.statement));
+                json.set("statement", format!("PREPARE {}", self.text));
                 json.set("auto_execute", true);
             }
-            None => json.set("statement", &self.statement),
+            None => json.set("statement", &self.text),
         }
         HttpRequest::post_json("/query/service", json.to_vec())
     }

@@ -37,7 +37,6 @@ use super::http::{
     ServiceResponse,
 };
 use crate::error::{Error, ErrorKind};
-use crate::request_options::RequestOptions;
 
 /// The most bytes that are read of a response with an error status.
 const MAX_ERROR: usize = 1024 * 1024;
@@ -63,13 +62,19 @@ pub struct TypedRows<T, M> {
     row: PhantomData<fn() -> T>,
 }
 
-/// The part of an operation with rows that differs between services.
-pub(crate) trait RowService: Send + Sync {
+/// A kind of rows.
+pub trait RowKind {
     /// The service's information about the rows.
     type Meta: Send;
+}
 
+/// The part of an operation with rows that differs between services.
+pub(crate) trait RowService: RowKind + Send + Sync {
     /// The name of the member that has the rows.
     const ROWS: &'static str;
+
+    /// Completes the request, and tells the sender what errors say of it.
+    fn prepare(&mut self, sender: &mut HttpSender);
 
     /// Returns the request of the next attempt. `remaining` is the time that it has.
     fn request(&mut self, remaining: Option<Duration>) -> HttpRequest;
@@ -87,16 +92,50 @@ pub(crate) trait RowService: Send + Sync {
     fn rejected(&mut self, _: &ServiceError) {}
 }
 
-/// Runs an operation to its first row, or to its end if there is none.
+/// A request whose response has rows; await it to send it.
 ///
 /// Cancel-safe: dropping the future abandons the attempt in progress.
-pub(crate) async fn run<S: RowService>(
-    service: S,
-    mut sender: HttpSender,
+#[must_use = "nothing is sent until it is awaited"]
+pub struct RowRequest<S> {
+    pub(super) service: S,
+    pub(super) sender: HttpSender,
     limits: SizeLimits,
-    options: RequestOptions,
-) -> Result<Rows<S::Meta>, Error> {
-    http::run(RowOperation { service, limits }, &mut sender, &options).await
+}
+
+impl<S> RowRequest<S> {
+    pub(super) fn new(service: S, sender: HttpSender) -> Self {
+        let limits = SizeLimits::default();
+        Self {
+            service,
+            sender,
+            limits,
+        }
+    }
+
+    crate::request_options::request_option_methods!(|it| it.sender.options);
+
+    /// Limits the size of a row, which is 64 MiB otherwise. A longer row is an
+    /// error.
+    pub fn max_row_size(mut self, bytes: usize) -> Self {
+        self.limits.row = bytes;
+        self
+    }
+}
+
+impl<S: RowService + 'static> IntoFuture for RowRequest<S> {
+    type Output = Result<Rows<<S as RowKind>::Meta>, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self {
+            mut service,
+            mut sender,
+            limits,
+        } = self;
+        service.prepare(&mut sender);
+        let operation = RowOperation { service, limits };
+        Box::pin(async move { http::run(operation, &mut sender).await })
+    }
 }
 
 struct RowOperation<S> {
@@ -150,13 +189,8 @@ impl<S: RowService> RowOperation<S> {
             status: response.status,
             service_error: S::service_error,
             meta: S::meta,
-            operation: sender.name,
             had_rows: false,
-            idempotent: sender.idempotent,
-            batch: sender.batch,
-            target: sender.target.clone(),
-            context: sender.context.clone(),
-            client: sender.client.clone(),
+            sender: sender.clone(),
             report: None,
         };
         let first = poll_fn(|cx| reader.poll_next(cx)).await?;
@@ -298,8 +332,8 @@ impl<M> Rows<M> {
         let note = format!("{problem}, at line {line}, column {column} of the row");
         let described = match &self.reader {
             Some(reader) => {
-                let error = reader.error(ErrorKind::DecodingFailure);
-                error.ambiguous(!reader.idempotent)
+                let error = reader.sender.error(ErrorKind::DecodingFailure);
+                error.ambiguous(!reader.sender.idempotent)
             }
             None => Error::new(ErrorKind::DecodingFailure, "read row"),
         };
@@ -339,20 +373,3 @@ impl<T, M> fmt::Debug for TypedRows<T, M> {
         self.rows.fmt(f)
     }
 }
-
-/// Adds the option methods of a builder whose operation returns rows, for its
-/// fields `options` and `limits`.
-macro_rules! row_option_methods {
-    () => {
-        $crate::request_options::request_option_methods!(|it| it.options);
-
-        /// Limits the size of a row, which is 64 MiB otherwise. A longer row is an
-        /// error.
-        pub fn max_row_size(mut self, bytes: usize) -> Self {
-            self.limits.row = bytes;
-            self
-        }
-    };
-}
-
-pub(super) use row_option_methods;

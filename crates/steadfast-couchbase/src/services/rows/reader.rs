@@ -1,17 +1,15 @@
 //! Reads rows from the body of a response.
 
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use steadfast::report::Report;
 
 use super::super::http::{
-    ReadError, ResponseBody, ServiceError, ServiceResponse, mask_credentials,
+    HttpSender, ReadError, ResponseBody, ServiceError, ServiceResponse, mask_credentials,
 };
 use super::{Members, Splitter};
-use crate::cluster::Handle;
-use crate::error::{Error, ErrorKind, HttpContext, OperationTarget};
+use crate::error::{Error, ErrorKind};
 
 /// Reads rows from the body of a response.
 pub(super) struct RowReader<M> {
@@ -20,13 +18,8 @@ pub(super) struct RowReader<M> {
     pub(super) status: u16,
     pub(super) service_error: fn(&ServiceResponse<'_>) -> Option<ServiceError>,
     pub(super) meta: fn(&Members) -> M,
-    pub(super) operation: &'static str,
     pub(super) had_rows: bool,
-    pub(super) idempotent: bool,
-    pub(super) batch: bool,
-    pub(super) target: OperationTarget,
-    pub(super) context: HttpContext,
-    pub(super) client: Arc<Handle>,
+    pub(super) sender: HttpSender,
     /// Present if the request was retried.
     pub(super) report: Option<Report>,
 }
@@ -62,8 +55,8 @@ impl<M> RowReader<M> {
             members: self.splitter.members(),
             text: None,
             has_rows: self.had_rows,
-            idempotent: self.idempotent,
-            batch: self.batch,
+            idempotent: self.sender.idempotent,
+            batch: self.sender.batch,
         });
         error.map_or(Ok(()), |error| Err(ReadError::Service(error)))
     }
@@ -71,7 +64,7 @@ impl<M> RowReader<M> {
     /// Returns the error for a response that failed after its first row. The rows
     /// show that the statement was executed.
     pub(super) fn failed(&mut self, error: ReadError) -> Error {
-        let error = self.end(error).ambiguous(!self.idempotent);
+        let error = self.end(error).ambiguous(!self.sender.idempotent);
         match self.report.take() {
             Some(report) => error.with_report(report),
             None => error,
@@ -82,26 +75,20 @@ impl<M> RowReader<M> {
         let kind = match &error {
             ReadError::Service(error) => error.kind,
             ReadError::Malformed(_) => ErrorKind::DecodingFailure,
-            ReadError::Deadline if self.idempotent => ErrorKind::UnambiguousTimeout,
+            ReadError::Deadline if self.sender.idempotent => ErrorKind::UnambiguousTimeout,
             ReadError::Deadline => ErrorKind::AmbiguousTimeout,
             ReadError::ClientClosed | ReadError::ConnectionLost(_) => ErrorKind::RequestCanceled,
         };
         let note = match error {
             ReadError::Service(error) => {
-                self.context.code = error.code;
-                let masked = |text: String| mask_credentials(&text, &self.client);
-                self.context.message = error.message.map(masked);
-                return self.error(kind);
+                self.sender.context.code = error.code;
+                let masked = |text: String| mask_credentials(&text, &self.sender.client);
+                self.sender.context.message = error.message.map(masked);
+                return self.sender.error(kind);
             }
             ReadError::Malformed(note) => note,
             error => format!("{error}, after rows had come"),
         };
-        self.error(kind).because(note)
-    }
-
-    pub(super) fn error(&self, kind: ErrorKind) -> Error {
-        Error::new(kind, self.operation)
-            .with_target(self.target.clone())
-            .with_http(self.context.clone())
+        self.sender.error(kind).because(note)
     }
 }

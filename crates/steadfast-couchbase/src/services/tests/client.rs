@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast::BestEffort;
+use steadfast::breaker::BreakerSettings;
 use steadfast_cluster::Service;
 use steadfast_cluster::fault::Fault;
 
 use super::support::{BUCKET, TestClient, builder, cluster, config, reasons};
 use crate::error::{Error, ErrorKind};
-use crate::options::{BreakerOptions, ClusterOptions};
+use crate::options::ClusterOptions;
 use crate::{Cluster, Credentials};
 
 async fn client(cluster: &steadfast_cluster::TestCluster, password: &str) -> Cluster {
@@ -111,7 +112,10 @@ async fn an_unreachable_cluster_is_a_timeout_and_no_authentication_failure() {
 #[tokio::test]
 async fn an_open_breaker_rejects_requests_with_its_reason() {
     let cluster = builder(1).start().await.unwrap();
-    let options = BreakerOptions::default().volume_threshold(3);
+    let options = BreakerSettings {
+        volume_threshold: 3,
+        ..BreakerSettings::default()
+    };
     let client = TestClient::with(ClusterOptions::new().circuit_breaker(options), None);
     client.set_config(config(&cluster));
     let ask = || {

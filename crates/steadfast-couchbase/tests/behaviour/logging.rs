@@ -1,22 +1,19 @@
 //! The log of retries (RFC 0049: "Note the explicit requirements to log failed and
 //! succeeded retry attempts"; RFC 0013: "The SDK should just hook this up into the
 //! usual logging flow").
-//!
-//! A binary of its own with one test, because the subscriber is global.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 
 use steadfast_cluster::fault::Fault;
-use steadfast_couchbase::Cluster;
+use steadfast_couchbase::{Cluster, ClusterOptions, Credentials, ErrorKind};
 use steadfast_wire::error_map::{Attributes, ErrorDefinition};
 use steadfast_wire::{Opcode, Status};
 use tracing::field::{Field, Visit};
 use tracing::span::{Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-mod fixture;
+use crate::fixture::*;
 
 /// Keeps each event as one line.
 #[derive(Clone, Default)]
@@ -40,7 +37,8 @@ impl Visit for Line {
 
 impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("steadfast")
+        let target = metadata.target();
+        target.starts_with("steadfast") && !target.starts_with("steadfast_cluster")
     }
 
     fn event(&self, event: &Event<'_>) {
@@ -62,8 +60,8 @@ impl Subscriber for Log {
 #[tokio::test]
 async fn retries_that_the_error_map_wants_and_maps_that_cannot_be_read_are_in_the_log() {
     let log = Log::default();
-    tracing::subscriber::set_global_default(log.clone()).unwrap();
-    let server = fixture::server(1, 0).await;
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let server = server(1, 0).await;
     let odd = Status::from_code(0x0fe1);
     let definition = ErrorDefinition {
         name: "ODD".into(),
@@ -73,8 +71,8 @@ async fn retries_that_the_error_map_wants_and_maps_that_cannot_be_read_are_in_th
     };
     server.error_map().set(odd.code(), definition);
     let string = server.connection_string();
-    let cluster = Cluster::connect(&string, fixture::app()).await.unwrap();
-    let documents = cluster.bucket(fixture::BUCKET).default_collection();
+    let cluster = Cluster::connect(&string, app()).await.unwrap();
+    let documents = cluster.bucket(BUCKET).default_collection();
     documents.upsert("k", &1).await.unwrap();
     let _odd = server.fault(Fault::on(Opcode::Get).times(2).answer(odd));
     documents.get("k").await.unwrap();
@@ -97,8 +95,31 @@ async fn retries_that_the_error_map_wants_and_maps_that_cannot_be_read_are_in_th
     let unread = ["WARN", "the error map cannot be read"];
     assert_eq!(log.count(&unread), 0, "{:#?}", log.0);
     server.error_map().set_raw(Some(b"{".to_vec()));
-    let cluster = Cluster::connect(&string, fixture::app()).await.unwrap();
-    let documents = cluster.bucket(fixture::BUCKET).default_collection();
+    let cluster = Cluster::connect(&string, app()).await.unwrap();
+    let documents = cluster.bucket(BUCKET).default_collection();
     documents.get("k").await.unwrap();
     assert!(log.count(&unread) > 0, "{:#?}", log.0);
+}
+
+#[tokio::test]
+async fn a_thousand_failing_operations_log_as_many_warnings_as_states_change() {
+    let log = Log::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let server = server(1, 0).await;
+    let wrong = Credentials::password("app", "wrong");
+    let string = server.connection_string();
+    let cluster = connect(&string, wrong, ClusterOptions::new()).await;
+    let documents = cluster.bucket(BUCKET).default_collection();
+    for _ in 0..1000 {
+        let error = documents.get("k").timeout(LONG).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AuthenticationFailure, "{error:#}");
+    }
+    cluster.close().await;
+    let mut seen = log.0.lock().unwrap().clone();
+    seen.retain(|line| line.starts_with("WARN") || line.starts_with("ERROR"));
+    // The node has two connections that track the topology: the cluster's, the bucket's.
+    assert!((1..=2).contains(&seen.len()), "{seen:#?}");
+    for line in seen {
+        assert!(line.contains("AUTHENTICATION_ERROR"), "{line}");
+    }
 }
