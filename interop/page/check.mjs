@@ -48,7 +48,9 @@ for (const width of [390, 768, 1280]) {
             if (!apart) found.push(`${title}: "${text}" overlaps "${other}"`);
           }
         });
-        if (!figure.querySelector("svg").getAttribute("aria-label")) found.push(`${title}: no label`);
+        const drawing = figure.querySelector("svg, .lanes");
+        const spoken = drawing.getAttribute("aria-label") ?? drawing.getAttribute("aria-hidden");
+        if (!spoken) found.push(`${title}: no label`);
       }
       if (!document.querySelector("figure")) found.push("no chart");
       return found;
