@@ -127,6 +127,8 @@ async fn a_lookup_has_a_result_for_each_path_and_says_that_some_failed() {
             Success,
             r#"["json"]"#,
         ),
+        (SubdocGet, "$document.value_bytes", XATTR, Success, "18"),
+        (SubdocGet, "$document.exptime", XATTR, Success, "0"),
         (SubdocGet, "a[-1]", NONE, Success, "2"),
         (SubdocExists, "b", NONE, Success, ""),
         (SubdocGetCount, "a", NONE, Success, "2"),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
+use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// The most vbuckets there can be: the hash of a key has fifteen bits.
@@ -62,30 +62,24 @@ impl VbucketMap {
             .and_then(|node| usize::try_from(*node).ok())
     }
 
-    /// Adds a node to the row that began at `start`.
-    fn push(&mut self, start: usize, node: i16) -> Result<(), &'static str> {
-        if node < NO_NODE {
+    fn push(&mut self, row: &[i16]) -> Result<(), &'static str> {
+        if row.iter().any(|node| *node < NO_NODE) {
             return Err("a node's number is below -1");
         }
-        if self.nodes.len() - start >= MAX_COPIES {
-            return Err("a vbucket has too many copies");
-        }
-        if start >= MAX_VBUCKETS * self.copies.max(1) {
-            return Err("there are too many vbuckets");
-        }
-        self.nodes.push(node);
-        Ok(())
-    }
-
-    fn end_row(&mut self, start: usize) -> Result<(), &'static str> {
-        let copies = self.nodes.len() - start;
-        if copies == 0 {
+        if row.is_empty() {
             return Err("a vbucket has no copy at all");
         }
-        if start != 0 && copies != self.copies {
+        if row.len() > MAX_COPIES {
+            return Err("a vbucket has too many copies");
+        }
+        if !self.nodes.is_empty() && row.len() != self.copies {
             return Err("vbuckets differ in their number of copies");
         }
-        self.copies = copies;
+        if self.nodes.len() >= MAX_VBUCKETS * row.len() {
+            return Err("there are too many vbuckets");
+        }
+        self.copies = row.len();
+        self.nodes.extend_from_slice(row);
         Ok(())
     }
 }
@@ -96,7 +90,6 @@ impl<'de> Deserialize<'de> for VbucketMap {
     }
 }
 
-/// Reads rows straight into the flat table.
 struct RowsVisitor;
 
 impl<'de> Visitor<'de> for RowsVisitor {
@@ -111,34 +104,10 @@ impl<'de> Visitor<'de> for RowsVisitor {
             copies: 0,
             nodes: Vec::new(),
         };
-        while rows.next_element_seed(RowVisitor(&mut map))?.is_some() {}
-        Ok(map)
-    }
-}
-
-struct RowVisitor<'a>(&'a mut VbucketMap);
-
-impl<'de> DeserializeSeed<'de> for RowVisitor<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for RowVisitor<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the nodes of a vbucket")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut nodes: A) -> Result<(), A::Error> {
-        let start = self.0.nodes.len();
-        while let Some(node) = nodes.next_element()? {
-            self.0.push(start, node).map_err(A::Error::custom)?;
+        while let Some(row) = rows.next_element::<Vec<i16>>()? {
+            map.push(&row).map_err(A::Error::custom)?;
         }
-        self.0.end_row(start).map_err(A::Error::custom)
+        Ok(map)
     }
 }
 
@@ -177,7 +146,7 @@ mod tests {
             ("[[-2]]", "below -1"),
             ("[[40000]]", "invalid value"),
             ("[[0.5]]", "invalid type"),
-            ("[0]", "the nodes of a vbucket"),
+            ("[0]", "expected a sequence"),
             ("{}", "a row of nodes for each vbucket"),
         ] {
             let error = parse(json).unwrap_err();

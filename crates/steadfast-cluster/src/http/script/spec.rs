@@ -154,54 +154,29 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_answer_has_a_json_form() {
-        for (json, wanted) in [
-            (r#"{"service":"query"}"#, "any query request: answer 200"),
-            (
-                r#"{"service":"query","status":"503"}"#,
-                "any query request: answer 503",
-            ),
-            (
-                r#"{"service":"query","node":1,"skip":2,"times":3,"status":503,"body":"x"}"#,
-                "any query request on node 1, after the first 2, 3 times: answer 503",
-            ),
-            (
-                r#"{"service":"analytics","rows":[1],"error":{"code":23000}}"#,
-                "any analytics request: answer 200 with 1 rows, then an error",
-            ),
-            (
-                r#"{"service":"search","cut":true,"pause_ms":1}"#,
-                "any search request: answer 200 with 0 rows, then cut",
-            ),
-        ] {
-            assert_eq!(parse(json).as_deref(), Ok(wanted), "{json}");
-        }
-    }
-
-    #[test]
-    fn invalid_descriptions_are_rejected_with_a_sentence() {
-        for (json, part) in [
-            (r#"{}"#, "missing field `service`"),
-            (r#"{"service":"kv"}"#, "use a fault"),
-            (
-                r#"{"service":"query","status":100}"#,
-                "100 is not the status",
-            ),
-            (
-                r#"{"service":"query","status":"busy"}"#,
-                "status is \"busy\", and takes an HTTP status",
-            ),
-            (r#"{"service":"query","body":1,"rows":[]}"#, "not both"),
-            (r#"{"service":"query","error":1,"cut":true}"#, "not both"),
-            (
-                r#"{"service":"query","headers":{"a b":"c"}}"#,
-                "is not a header",
-            ),
-            (r#"{"service":"query","node":128}"#, "no such node"),
-            (r#"{"service":"query","nope":1}"#, "nope"),
-        ] {
-            let error = parse(json).unwrap_err();
-            assert!(error.contains(part), "{json}: {error}");
+    fn descriptions_are_read_or_rejected_with_a_sentence() {
+        let rows = r#"
+            {"service":"query"} => any query request: answer 200
+            {"service":"query","status":"503"} => any query request: answer 503
+            {"service":"query","node":1,"skip":2,"times":3,"status":503,"body":"x"} => any query request on node 1, after the first 2, 3 times: answer 503
+            {"service":"analytics","rows":[1],"error":{"code":23000}} => any analytics request: answer 200 with 1 rows, then an error
+            {"service":"search","cut":true,"pause_ms":1} => any search request: answer 200 with 0 rows, then cut
+            {} => missing field `service`
+            {"service":"kv"} => use a fault
+            {"service":"query","status":100} => 100 is not the status
+            {"service":"query","status":"busy"} => status is "busy", and takes an HTTP status
+            {"service":"query","body":1,"rows":[]} => not both
+            {"service":"query","error":1,"cut":true} => not both
+            {"service":"query","headers":{"a b":"c"}} => is not a header
+            {"service":"query","node":128} => no such node
+            {"service":"query","nope":1} => nope
+        "#;
+        for row in rows.lines().filter(|row| row.contains("=>")) {
+            let (json, part) = row.split_once(" => ").unwrap();
+            match parse(json) {
+                Ok(script) => assert_eq!(script, part, "{json}"),
+                Err(error) => assert!(error.contains(part), "{json}: {error}"),
+            }
         }
     }
 }

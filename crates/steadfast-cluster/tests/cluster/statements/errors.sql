@@ -197,6 +197,33 @@ ROLLBACK TO s
 START TRANSACTION ISOLATION LEVEL SERIALIZABLE
     error 3000
 
+SELECT 'a
+    error 3000
+
+SELECT `a
+    error 3000
+
+SELECT /* a
+    error 3000
+
+SELECT 1.2.3
+    error 3000
+
+SELECT $
+    error 3000
+
+SELECT #
+    error 3000
+
+SELECT '\u12'
+    error 3000
+
+SELECT "\
+    error 3000
+
+SELECT 1e
+    error 3000
+
 # values that are not there
 
 SELECT $3
