@@ -31,9 +31,7 @@ TYPE = re.compile(r"^(pub(?:\([^)]*\))? )?(?:struct|enum|trait|union|type) (\w+)
 SHARED_NAMES = set(
     """
     Error
-    steadfast::Inner steadfast::More steadfast::State
     steadfast-couchbase::Begun steadfast-couchbase::Running steadfast-couchbase::Unsent
-    steadfast-http::Idempotent steadfast-http::Inner steadfast-http::Observer
     """.split()
 )
 # The same type for two platforms, or with and without a feature.

@@ -43,7 +43,7 @@ use crate::trials::Trials;
 /// assert_eq!(check.expect.len(), 2);
 /// # Ok::<(), toml::de::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FleetCheck {

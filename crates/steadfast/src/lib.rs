@@ -45,7 +45,7 @@
 //! | share mutable state between attempts, or retry by the value | [`Retry::run_with`], [`Retry::run_until`] |
 //! | run without tokio | [`world::from_sleep`], [`world::Timer`], [`Retry::run_blocking`] |
 //! | drive requests in a client of your own | [`Driver`], [`Orchestrator`] |
-//! | test in virtual time, or with a seeded random source | [`VirtualWorld`], [`world::Seeded`] |
+//! | test in virtual time, with a seeded random source | [`VirtualWorld`] |
 //!
 //! A *request* is one [`Call`] in progress; an *attempt* is one try on the wire. A failed
 //! attempt is a [`Failure`]: its [`Stage`] says how far it got, its [`Reason`] why it

@@ -169,11 +169,10 @@ impl<'a> Request<'a> {
         last.is_some_and(|last| matches!(last.outcome, Outcome::Retry { capped: true, .. }))
     }
 
-    /// Returns the number of this request in events. It is assigned when it is first read.
-    /// A request without a failure has none.
+    /// Returns the number of this request in events. A request without a failure has none.
     pub fn id(&self) -> Option<u64> {
-        let trail = &self.progress.trail;
-        trail.last.as_ref().map(|_| trail.id())
+        let id = self.progress.trail.id;
+        (id != 0).then_some(id)
     }
 }
 
@@ -188,6 +187,3 @@ impl fmt::Debug for Request<'_> {
             .finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests;

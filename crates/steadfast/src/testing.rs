@@ -10,7 +10,7 @@ use crate::reason::Reason;
 use crate::report::Verdict;
 use crate::request::Request;
 use crate::strategy::{
-    Admission, Decision, Ending, ForeignToken, Refusal, RetryStrategy, RetryToken, StrategyId,
+    Admission, Decision, Ending, Refusal, RetryStrategy, RetryToken, StrategyId,
 };
 use crate::world::{VirtualWorld, World};
 
@@ -173,7 +173,7 @@ impl RetryStrategy for Own {
         (self.decide)(token)
     }
 
-    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), Refusal> {
         let free = token.is_none();
         self.note(Told::Succeeded { free });
         Ok(())

@@ -60,18 +60,6 @@ fn a_deadline_that_is_not_needed_allocates_nothing() {
 }
 
 #[test]
-fn an_attempt_that_is_not_ready_at_once_allocates_nothing() {
-    for (name, strategy) in strategies() {
-        let counted = allocations(|| {
-            let mut call = pin!(retry(&*strategy).run(|_| succeeds_later()));
-            assert!(poll(call.as_mut()).is_pending());
-            assert!(poll(call.as_mut()).is_ready());
-        });
-        assert_eq!(counted, 0, "{name}");
-    }
-}
-
-#[test]
 fn an_attempt_that_is_watched_by_a_deadline_allocates_nothing() {
     // The timer is part of the future, and the runtime's wheel has its slots.
     let runtime = paused_runtime();
@@ -97,21 +85,6 @@ fn one_failure_and_then_success_without_a_delay_allocates_once() {
                     _ => Ok(42),
                 })
             }));
-            assert_eq!(answer.expect("it succeeds"), 42);
-        });
-        assert_eq!(counted, 1, "{name}");
-    }
-}
-
-#[test]
-fn the_blocking_driver_allocates_as_often() {
-    for (name, strategy) in strategies() {
-        let counted = allocations(|| {
-            let call = retry(&*strategy).timeout(MINUTE).classify(Failure::clone);
-            let answer = call.run_blocking(|attempt| match attempt.number() {
-                1 => Err(Failure::not_sent(&reason::NOT_AVAILABLE)),
-                _ => Ok(42),
-            });
             assert_eq!(answer.expect("it succeeds"), 42);
         });
         assert_eq!(counted, 1, "{name}");

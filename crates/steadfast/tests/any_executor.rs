@@ -10,15 +10,13 @@ use std::collections::BTreeMap;
 use std::future::{pending, ready};
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use steadfast::strategy::{Decision, WhenTooLate, from_decision};
-use steadfast::world::{Roll, Seeded, SharedWorld, Timer, from_sleep};
-use steadfast::{
-    Backoff, BestEffort, Failure, Jitter, Standard, VirtualWorld, World, reason, retry,
-};
+use steadfast::world::{Roll, Timer, from_sleep};
+use steadfast::{Backoff, BestEffort, Failure, Standard, VirtualWorld, World, reason, retry};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -163,25 +161,6 @@ fn a_timer_of_ones_own_is_the_only_clock_of_a_call() {
 }
 
 #[test]
-fn an_async_decision_waits_in_the_world_of_the_call_until_its_deadline() {
-    let executor = HandMade::new();
-    let begin = executor.now();
-    let strategy = from_decision(|_, _, _| Decision::pending(pending()));
-    let call = retry(&strategy)
-        .world(executor.clone())
-        .timeout(Duration::from_secs(5))
-        .classify(Failure::clone)
-        .run(|_| ready(Err::<(), _>(unsent())));
-    assert!(
-        executor
-            .block_on(call)
-            .expect_err("nobody decides")
-            .is_timeout()
-    );
-    assert_eq!(executor.now() - begin, Duration::from_secs(5));
-}
-
-#[test]
 fn virtual_time_passes_at_once_in_both_drivers() {
     let strategy = BestEffort::default();
     let hour = Duration::from_secs(3600);
@@ -216,47 +195,4 @@ fn an_async_decision_that_never_comes_ends_a_blocking_call_in_virtual_time() {
         .run_blocking(|_| Err::<(), _>(unsent()))
         .expect_err("nobody decides");
     assert!(error.is_timeout());
-}
-
-#[test]
-fn the_same_seed_gives_the_same_delays_and_another_gives_others() {
-    let jittered = BestEffort::new(
-        Backoff::exponential(100 * MS, 10_000 * MS)
-            .unwrap()
-            .with_jitter(Jitter::Full),
-    );
-    let delays = |seed| {
-        let seen = Mutex::new(Vec::new());
-        let observe = |event: &steadfast::RetryEvent<'_>| {
-            seen.lock().unwrap().push(format!("{:?}", event.outcome()));
-        };
-        let world = Seeded::new(seed, VirtualWorld::new());
-        let call = retry(&jittered).world(SharedWorld::new(world));
-        let failed = call
-            .timeout(Duration::from_secs(5))
-            .observe(&observe)
-            .classify(Failure::clone)
-            .run_blocking(|_| Err::<(), _>(unsent()));
-        assert!(failed.is_err());
-        seen.into_inner().unwrap()
-    };
-    assert_eq!(delays(7), delays(7));
-    assert_ne!(delays(7), delays(8));
-}
-
-#[test]
-fn a_world_sees_the_events_of_its_calls_besides_the_observer() {
-    let world = VirtualWorld::new().recording();
-    let seen = Mutex::new(0);
-    let observe = |_: &steadfast::RetryEvent<'_>| *seen.lock().unwrap() += 1;
-    let mut results = [Err(unsent()), Ok(1)].into_iter();
-    let call = retry(waiting(MS)).world(&world).observe(&observe);
-    let value = call
-        .classify(Failure::clone)
-        .run_blocking(|_| results.next().unwrap());
-    assert_eq!(value.expect("the second succeeds"), 1);
-    assert_eq!(
-        (world.take_events().len(), seen.into_inner().unwrap()),
-        (1, 1)
-    );
 }

@@ -22,34 +22,30 @@ fn every_token_is_paid_out_once() {
     let cost = 7;
     let capacity = THREADS * ROUNDS * cost - 10; // Nearly as much as is asked for.
     let budget = budget(capacity, cost, Refund::Fixed(0));
-    let world = VirtualWorld::new();
-    let now = world.now();
     let paid = sum_of_threads(|_| {
-        let pay = |_: &u32| budget.pay(cost, &world).is_ok();
+        let pay = |_: &u32| budget.pay(cost).is_ok();
         (0..ROUNDS).filter(pay).count() as u32
     });
     assert_eq!(paid, capacity / cost, "all that could be paid was");
-    assert_eq!(budget.level(now), capacity % cost);
+    assert_eq!(budget.level(), capacity % cost);
 }
 
 #[test]
 fn what_every_thread_pays_and_gets_back_leaves_the_budget_full() {
     let capacity = 7; // Not enough for all threads at once.
     let budget = budget(capacity, 1, Refund::LastCostOr(0));
-    let world = VirtualWorld::new();
-    let now = world.now();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                assert!(budget.level(now) <= capacity, "above the capacity");
+                assert!(budget.level() <= capacity, "above the capacity");
             }
         });
         let paid = sum_of_threads(|thread| {
             let cost = thread + 1;
             let mut paid = 0;
             for _ in 0..ROUNDS {
-                if budget.pay(cost, &world).is_ok() {
+                if budget.pay(cost).is_ok() {
                     paid += 1;
                     budget.refund(|| cost);
                 }
@@ -62,33 +58,7 @@ fn what_every_thread_pays_and_gets_back_leaves_the_budget_full() {
             .expect("the level is never above the capacity");
         assert!(paid > ROUNDS, "{paid} payments are no contention");
     });
-    assert_eq!(budget.level(now), capacity);
-}
-
-#[test]
-fn time_refills_a_budget_once_however_many_threads_tell_it_the_time() {
-    let budget = Budget::builder()
-        .capacity(100)
-        .initial(0) // A full one could not take what the first moments bring.
-        .costs(costs(1))
-        .refund(Refund::Fixed(0))
-        .refill(1, Duration::from_millis(1))
-        .build()
-        .expect("a possible budget");
-    let world = VirtualWorld::new();
-    budget.pay(0, &world).expect("it is free"); // The refill counts from here.
-    let paid = sum_of_threads(|_| {
-        (0..ROUNDS)
-            .filter(|_| {
-                world.advance(Duration::from_micros(10));
-                budget.pay(1, &world).is_ok()
-            })
-            .count() as u32
-    });
-    let refilled = world.elapsed().as_millis() as u32;
-    assert_eq!(refilled, THREADS * ROUNDS / 100);
-    let left = budget.level(world.now());
-    assert_eq!(paid + left, refilled, "{left} left");
+    assert_eq!(budget.level(), capacity);
 }
 
 #[test]
@@ -115,7 +85,7 @@ fn requests_of_many_threads_pay_for_each_retry_exactly_once() {
     });
     let retries = retries.into_inner();
     assert_eq!(retries, capacity / cost, "2000 requests want 4000 retries");
-    assert_eq!(standard.budget().level(VirtualWorld::new().now()), 0);
+    assert_eq!(standard.budget().level(), 0);
 }
 
 #[test]

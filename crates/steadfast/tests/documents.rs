@@ -36,24 +36,6 @@ impl fmt::Display for Plain {
 }
 
 #[test]
-fn a_request_that_waits_for_its_retry_is_overtaken_by_one_that_began_later() {
-    let world = VirtualWorld::new();
-    let strategy = BestEffort::default();
-    let mut first = Orchestrator::new(&strategy, Call::new("first"));
-    let _ = first.begin(&world);
-    let Step::Wait { delay, .. } =
-        first.handle_failure(Failure::responded(&NOT_MY_PARTITION), &world)
-    else {
-        panic!("not retried");
-    };
-    let mut second = Orchestrator::new(&strategy, Call::new("second"));
-    assert!(matches!(second.begin(&world), Step::Attempt));
-    second.handle_success(&world);
-    world.advance(delay);
-    assert!(matches!(first.handle_waited(&world), Step::Attempt));
-}
-
-#[test]
 fn a_call_is_not_idempotent_unless_it_says_so() {
     assert!(!Call::new("op").request().is_idempotent());
     let mut attempts = 0;
@@ -165,18 +147,6 @@ fn best_effort_takes_any_backoff() {
         world.advance(delay);
         let _ = request.handle_waited(&world);
     }
-}
-
-#[test]
-fn a_strategy_that_panics_fails_its_request_with_that_and_keeps_the_original_error() {
-    let broken = from_fn(|_, _| panic!("out of order"));
-    let error = steadfast::retry(&broken)
-        .run_blocking(|_| -> Result<(), Plain> { Err(Plain(Safety::Yes)) })
-        .unwrap_err();
-    assert!(error.was_refused_for(Cause::StrategyFailed));
-    let raised = error.raised().map(ToString::to_string).unwrap_or_default();
-    assert!(raised.ends_with("panicked: out of order"), "{raised}");
-    assert_eq!(error.last_error(), Some(&Plain(Safety::Yes)));
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn client(uri: String, strategy: &Standard) -> Client {
 }
 
 fn level(strategy: &Standard) -> u32 {
-    strategy.budget().level(Instant::now())
+    strategy.budget().level()
 }
 
 async fn send_twenty(client: &Client, queue: &str) {

@@ -99,7 +99,7 @@ impl Gauges {
         let left = NodeValues::default();
         before.values().for_each(|gauges| gauges.set(&left));
         if let Some(budget) = core.strategy.info().budget() {
-            gauge!(BUDGET_LEVEL).set(f64::from(budget.level(time)));
+            gauge!(BUDGET_LEVEL).set(f64::from(budget.level()));
             gauge!(BUDGET_CAPACITY).set(f64::from(budget.capacity()));
         }
     }

@@ -13,8 +13,8 @@ use std::fmt;
 use std::time::Instant;
 
 use steadfast::strategy::{
-    Admission, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter, RetryToken,
-    StrategyInfo, WorstCase,
+    Admission, Cause, Decision, Ending, Limits, Refusal, RetryAfter, RetryToken, StrategyInfo,
+    WorstCase,
 };
 use steadfast::{BestEffort, Failure, Request, RetryStrategy, World};
 
@@ -116,11 +116,7 @@ impl<S: RetryStrategy> RetryStrategy for ErrorMapDirected<S> {
     }
 
     #[inline]
-    fn record_success(
-        &self,
-        token: Option<RetryToken>,
-        world: &dyn World,
-    ) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, world: &dyn World) -> Result<(), Refusal> {
         self.inner.record_success(token, world)
     }
 
@@ -151,8 +147,8 @@ impl<S: RetryStrategy> StrategyInfo for ErrorMapDirected<S> {
         }
     }
 
-    fn budget_left(&self, now: Instant) -> Option<u64> {
-        self.inner.info().budget_left(now)
+    fn budget_left(&self) -> Option<u64> {
+        self.inner.info().budget_left()
     }
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use steadfast::strategy::{Decision, ForeignToken, RetryToken, StrategyId, StrategyInfo};
+use steadfast::strategy::{Decision, Refusal, RetryToken, StrategyId, StrategyInfo};
 use steadfast::{Backoff, Failure, Jitter, Request, RetryStrategy, World};
 
 use crate::kv::handshake::{DialCost, Rejected};
@@ -66,17 +66,17 @@ impl RetryStrategy for RedialStrategy {
         let delay = match failure.attachment::<DialCost>() {
             Some(DialCost::Little) => {
                 self.costly_in_a_row.store(0, Ordering::Relaxed);
-                self.cheap.delay(token.retries(), token.delay(), world)
+                self.cheap.delay(token.retries(), world)
             }
             Some(DialCost::Much) | None => {
                 let before = self.costly_in_a_row.fetch_add(1, Ordering::Relaxed);
-                self.costly.delay(before, token.delay(), world)
+                self.costly.delay(before, world)
             }
         };
         Ok(token.next(delay)).into()
     }
 
-    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), Refusal> {
         self.costly_in_a_row.store(0, Ordering::Relaxed);
         token.map_or(Ok(()), |token| token.check_issuer(&self.id))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use steadfast::strategy::{Admission, Decision, ForeignToken, Refusal, RetryToken, from_decision};
+use steadfast::strategy::{Admission, Decision, Refusal, RetryToken, from_decision};
 use steadfast::{Failure, Request, RetryStrategy, Verdict, World};
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::Fault;
@@ -91,7 +91,7 @@ impl RetryStrategy for Shedding {
         unreachable!("an operation that was shed has no token")
     }
 
-    fn record_success(&self, _: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, _: Option<RetryToken>, _: &dyn World) -> Result<(), Refusal> {
         unreachable!("an operation that was shed has no token")
     }
 }

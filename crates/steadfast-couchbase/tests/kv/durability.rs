@@ -110,12 +110,7 @@ async fn a_request_rejected_by_the_client_refunds_nothing() {
     server.withhold_feature(Feature::PreserveTtl, true);
     let setup = Setup::new(server, ClusterOptions::new()).await;
     let strategy = Arc::new(Standard::aws_2_1());
-    let left = || {
-        strategy
-            .info()
-            .budget_left(std::time::Instant::now())
-            .unwrap()
-    };
+    let left = || strategy.info().budget_left().unwrap();
     let busy = Fault::on(Opcode::Set).answer(Status::TemporaryFailure);
     let busy = setup.server.fault(busy);
     let write = || setup.users.upsert("k", &1).retry(strategy.clone());

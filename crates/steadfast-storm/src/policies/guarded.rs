@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use steadfast::strategy::{
-    Admission, Cause, Decision, Ending, ForeignToken, Refusal, RetryAfter, RetryToken, StrategyId,
+    Admission, Cause, Decision, Ending, Refusal, RetryAfter, RetryToken, StrategyId,
 };
 use steadfast::{Backoff, Failure, Jitter, Request, RetryStrategy, World};
 
@@ -79,7 +79,7 @@ impl<G: Guard> RetryStrategy for Guarded<G> {
         }
         let now = world.now();
         self.guard().end(false, now);
-        let delay = self.backoff.delay(token.retries(), token.delay(), world);
+        let delay = self.backoff.delay(token.retries(), world);
         let jittered = self.backoff.jitter() != Jitter::None;
         let delay = match RetryAfter::Floor.apply(delay, jittered, request, failure) {
             Ok(delay) => delay,
@@ -94,11 +94,7 @@ impl<G: Guard> RetryStrategy for Guarded<G> {
         Ok(token.next(delay)).into()
     }
 
-    fn record_success(
-        &self,
-        token: Option<RetryToken>,
-        world: &dyn World,
-    ) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, world: &dyn World) -> Result<(), Refusal> {
         if let Some(token) = token {
             token.check_issuer(&self.id)?;
             self.guard().end(true, world.now());

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The random change of a delay `d`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Jitter {
     /// None: always `d`.
@@ -17,8 +17,6 @@ pub enum Jitter {
     /// Full as long as `d` grows, and equal once it is the cap. The first retries spread
     /// a herd of clients. Later ones keep it spread, without those that come back too soon.
     FullThenEqual,
-    /// Drawn between the first delay and three times the previous one, and then capped.
-    Decorrelated,
 }
 
 impl fmt::Display for Jitter {
@@ -28,7 +26,6 @@ impl fmt::Display for Jitter {
             Jitter::Full => ", full jitter",
             Jitter::Equal => ", equal jitter",
             Jitter::FullThenEqual => ", full jitter, equal at the cap",
-            Jitter::Decorrelated => ", decorrelated jitter",
         })
     }
 }

@@ -15,9 +15,9 @@
 //! let backoff = Backoff::exponential(Duration::from_millis(50), Duration::from_secs(20))?
 //!     .with_jitter(Jitter::Full);
 //! let world = VirtualWorld::new(); // rolls ones, so the longest delays
-//! assert_eq!(backoff.delay(0, Duration::ZERO, &world), Duration::from_millis(50));
-//! assert_eq!(backoff.delay(3, Duration::ZERO, &world), Duration::from_millis(400));
-//! assert_eq!(backoff.delay(u32::MAX, Duration::ZERO, &world), Duration::from_secs(20));
+//! assert_eq!(backoff.delay(0, &world), Duration::from_millis(50));
+//! assert_eq!(backoff.delay(3, &world), Duration::from_millis(400));
+//! assert_eq!(backoff.delay(u32::MAX, &world), Duration::from_secs(20));
 //! # Ok::<(), steadfast::InvalidSetting>(())
 //! ```
 
@@ -31,7 +31,7 @@ use std::time::Duration;
 pub use jitter::Jitter;
 
 use crate::invalid_setting::InvalidSetting;
-use crate::world::{Roll, World, nanos};
+use crate::world::{World, nanos};
 use shape::Shape;
 
 /// The delays before a request's retries.
@@ -176,29 +176,23 @@ impl Backoff {
         self.jitter
     }
 
-    /// Returns the delay before the next retry, after `retries` retries, the last of which
-    /// waited `previous`. Rolls the dice only if there is a jitter.
-    pub fn delay(&self, retries: u32, previous: Duration, world: &dyn World) -> Duration {
+    /// Returns the delay before the next retry, after `retries` retries. Rolls the dice only
+    /// if there is a jitter.
+    pub fn delay(&self, retries: u32, world: &dyn World) -> Duration {
         let longest = self.shape.longest(retries);
+        let full = || world.roll().of_nanos(longest);
+        let equal = || longest / 2 + world.roll().of_nanos(longest - longest / 2);
         Duration::from_nanos(match self.jitter {
             Jitter::None => longest,
-            Jitter::Full => world.roll().of_nanos(longest),
-            Jitter::Equal | Jitter::FullThenEqual | Jitter::Decorrelated => {
-                self.rolled(longest, nanos(previous), world.roll())
-            }
+            Jitter::Full => full(),
+            Jitter::FullThenEqual if longest < self.shape.cap() => full(),
+            Jitter::Equal | Jitter::FullThenEqual => equal(),
         })
     }
 
     /// Returns the longest delay before the next retry, after `retries` retries.
     pub fn longest(&self, retries: u32) -> Duration {
-        let longest = match self.jitter {
-            Jitter::None | Jitter::Full | Jitter::Equal | Jitter::FullThenEqual => {
-                self.shape.longest(retries)
-            }
-            // Each may be three times the one before, whatever the shape says.
-            Jitter::Decorrelated => self.shape.cap(),
-        };
-        Duration::from_nanos(longest)
+        Duration::from_nanos(self.shape.longest(retries))
     }
 
     /// Returns the longest delay of all.
@@ -209,26 +203,6 @@ impl Backoff {
     /// Returns whether a user's function computes the delays, which are then unknown.
     pub(crate) fn is_custom(&self) -> bool {
         matches!(self.shape, Shape::Custom(_))
-    }
-
-    #[inline(never)]
-    fn rolled(&self, longest: u64, previous: u64, roll: Roll) -> u64 {
-        match self.jitter {
-            Jitter::None => longest,
-            Jitter::Full => roll.of_nanos(longest),
-            Jitter::FullThenEqual if longest < self.shape.cap() => roll.of_nanos(longest),
-            Jitter::Equal | Jitter::FullThenEqual => {
-                longest / 2 + roll.of_nanos(longest - longest / 2)
-            }
-            Jitter::Decorrelated => {
-                let base = self.shape.longest(0);
-                // As published: the draw is capped, and not the range. So many delays
-                // are the cap, once the previous one was near it.
-                let top = previous.max(base).saturating_mul(3);
-                let drawn = base.saturating_add(roll.of_nanos(top - base));
-                drawn.min(self.shape.cap())
-            }
-        }
     }
 }
 

@@ -7,7 +7,7 @@ fn delays(backoff: &Backoff, retries: impl IntoIterator<Item = u32>) -> Vec<Dura
     let world = VirtualWorld::new();
     retries
         .into_iter()
-        .map(|n| backoff.delay(n, Duration::ZERO, &world))
+        .map(|n| backoff.delay(n, &world))
         .collect()
 }
 
@@ -45,11 +45,6 @@ fn the_longest_durations_saturate() {
     let longest = Duration::from_nanos(u64::MAX);
     let backoff = Backoff::exponential(Duration::MAX, Duration::MAX).unwrap();
     assert_eq!(delays(&backoff, [0, 1, u32::MAX]), [longest; 3]);
-    let backoff = backoff.with_jitter(Jitter::Decorrelated);
-    assert_eq!(
-        backoff.delay(3, Duration::MAX, &VirtualWorld::new()),
-        longest
-    );
 }
 
 #[test]
@@ -61,7 +56,7 @@ fn jitter_at_the_cap_stays_uniform_over_the_whole_range() {
         let backoff = backoff.clone().with_jitter(jitter);
         let mut buckets = [0u32; 10];
         for _ in 0..10_000 {
-            let delay = backoff.delay(40, cap, &world);
+            let delay = backoff.delay(40, &world);
             assert!(delay >= least && delay < cap, "{delay:?}");
             let place = (delay - least).as_secs_f64() / (cap - least).as_secs_f64();
             buckets[(place * 10.0) as usize] += 1;
@@ -76,29 +71,11 @@ fn jitter_at_the_cap_stays_uniform_over_the_whole_range() {
 }
 
 #[test]
-fn decorrelated_jitter_is_between_the_base_and_three_times_the_previous_delay() {
-    let backoff = Backoff::exponential(10 * MS, 1000 * MS)
-        .unwrap()
-        .with_jitter(Jitter::Decorrelated);
-    let least = VirtualWorld::new().rolling(Roll::ZERO);
-    let most = VirtualWorld::new();
-    assert_eq!(backoff.delay(0, Duration::ZERO, &least), 10 * MS);
-    assert_eq!(backoff.delay(0, Duration::ZERO, &most), 30 * MS);
-    assert_eq!(backoff.delay(1, 30 * MS, &most), 90 * MS);
-    assert_eq!(backoff.delay(9, 900 * MS, &most), 1000 * MS);
-}
-
-#[test]
 fn a_base_of_a_nanosecond_divides_by_nothing() {
     let backoff = Backoff::exponential(Duration::from_nanos(1), MS).unwrap();
-    for jitter in [
-        Jitter::None,
-        Jitter::Full,
-        Jitter::Equal,
-        Jitter::Decorrelated,
-    ] {
+    for jitter in [Jitter::None, Jitter::Full, Jitter::Equal] {
         let backoff = backoff.clone().with_jitter(jitter);
-        assert!(backoff.delay(0, Duration::ZERO, &VirtualWorld::new()) <= MS);
+        assert!(backoff.delay(0, &VirtualWorld::new()) <= MS);
     }
 }
 
@@ -134,9 +111,6 @@ fn a_cap_below_the_first_delay_shortens_that_too() {
     }
 }
 
-/// Published as `sleep = min(cap, uniform(base, 3 × previous))`: if the previous delay was
-/// the cap, two thirds of the draws are above it, and so two thirds of the delays are the
-/// cap.
 /// Ten thousand clients dial a peer that accepts a thousand connections per second, after
 /// an outage. Returns the seconds until all are connected, the dials of a client, and the
 /// most dials in a second after the outage.
@@ -164,7 +138,7 @@ fn herd(outage: f64) -> (f64, f64, usize) {
             }
             now + CONNECT_TIMEOUT
         };
-        let delay = backoff.delay(retries, Duration::ZERO, &world);
+        let delay = backoff.delay(retries, &world);
         dials.push(Reverse((
             failed_at + delay.as_nanos() as u64,
             client,
@@ -192,33 +166,4 @@ fn a_herd_that_reconnects_is_spread_whatever_the_outage_lasts() {
         assert!(dials <= 4.0 + outage / 12.0, "{outage} s: {dials} dials");
         assert!(peak <= 2000, "{outage} s: {peak} dials in a second");
     }
-}
-
-#[test]
-fn decorrelated_jitter_caps_the_draw_and_not_the_range() {
-    let (base, cap) = (Duration::from_nanos(1), Duration::from_secs(3));
-    let backoff = Backoff::exponential(base, cap)
-        .unwrap()
-        .with_jitter(Jitter::Decorrelated);
-    let world = VirtualWorld::new().seeded(4711);
-    let draw = |previous| backoff.delay(7, previous, &world);
-    let delays: Vec<Duration> = (0..9000).map(|_| draw(cap)).collect();
-    let capped = delays.iter().filter(|delay| **delay == cap).count();
-    // Five standard deviations: √(9000·⅓·⅔) = 45.
-    assert!(capped.abs_diff(6000) < 225, "seed 4711: {capped} of 9000");
-    // The others are uniform below the cap.
-    let mut thirds = [0usize; 3];
-    for delay in delays.iter().filter(|delay| **delay < cap) {
-        thirds[delay.as_secs() as usize] += 1;
-    }
-    assert!(
-        thirds.iter().all(|n| n.abs_diff(1000) < 150),
-        "seed 4711: {thirds:?}"
-    );
-    // Far below the cap, nothing is capped.
-    let near = (0..1000).map(|_| draw(Duration::from_millis(900)));
-    assert!(
-        near.into_iter()
-            .all(|delay| delay < Duration::from_millis(2700))
-    );
 }

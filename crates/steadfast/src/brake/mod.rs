@@ -75,7 +75,7 @@ impl Brake {
 
     /// Returns whether all is well, and this call is not one that is measured.
     #[inline]
-    pub(crate) fn passes_unnoticed(&self) -> bool {
+    pub(crate) fn skips_measurement(&self) -> bool {
         let sampling = self.sampling.load(Ordering::Relaxed);
         sampling != 0 && self.calls.add() & (sampling - 1) != 0
     }

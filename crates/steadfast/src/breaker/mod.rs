@@ -79,14 +79,14 @@ pub struct CircuitBreaker {
 
 #[derive(Debug)]
 struct Circuit {
-    state: State,
+    state: CircuitState,
     /// Counts the changes of state. The outcome of an attempt that began before the last
     /// change is ignored, because it is outdated.
     era: u64,
 }
 
 #[derive(Debug)]
-enum State {
+enum CircuitState {
     Closed(Window),
     Open { until: Instant },
     HalfOpen { canary_until: Instant },
@@ -154,7 +154,7 @@ impl CircuitBreaker {
     }
 
     fn unchecked(settings: BreakerSettings) -> Self {
-        let state = State::Closed(Window::new(settings.rolling_window));
+        let state = CircuitState::Closed(Window::new(settings.rolling_window));
         Self {
             settings,
             circuit: Mutex::new(Circuit { state, era: 0 }),
@@ -174,9 +174,9 @@ impl CircuitBreaker {
     /// Returns whether attempts are rejected now; for diagnostics.
     pub fn is_open(&self, now: Instant) -> bool {
         match self.lock().state {
-            State::Closed(_) => false,
-            State::Open { until } => now < until,
-            State::HalfOpen { canary_until } => now < canary_until,
+            CircuitState::Closed(_) => false,
+            CircuitState::Open { until } => now < until,
+            CircuitState::HalfOpen { canary_until } => now < canary_until,
         }
     }
 
@@ -193,15 +193,15 @@ impl Circuit {
         settings: &BreakerSettings,
     ) -> Result<BreakerPermit, BreakerOpen> {
         match self.state {
-            State::Closed(_) => {}
-            State::Open { until }
-            | State::HalfOpen {
+            CircuitState::Closed(_) => {}
+            CircuitState::Open { until }
+            | CircuitState::HalfOpen {
                 canary_until: until,
             } => {
                 if now < until {
                     return Err(BreakerOpen { until });
                 }
-                self.enter(State::HalfOpen {
+                self.enter(CircuitState::HalfOpen {
                     canary_until: now + settings.canary_timeout,
                 });
             }
@@ -221,25 +221,29 @@ impl Circuit {
         }
         let until = now + settings.sleep_window;
         match (&mut self.state, signal) {
-            (State::Closed(_), Signal::NotMade) => {}
-            (State::Closed(window), signal) => {
+            (CircuitState::Closed(_), Signal::NotMade) => {}
+            (CircuitState::Closed(window), signal) => {
                 window.count(now, signal == Signal::Failed);
                 if signal == Signal::Failed && is_broken(window, settings) {
-                    self.enter(State::Open { until });
+                    self.enter(CircuitState::Open { until });
                 }
             }
-            (State::HalfOpen { .. }, Signal::Alive) => {
-                self.enter(State::Closed(Window::new(settings.rolling_window)));
+            (CircuitState::HalfOpen { .. }, Signal::Alive) => {
+                self.enter(CircuitState::Closed(Window::new(settings.rolling_window)));
             }
-            (State::HalfOpen { .. }, Signal::Failed) => self.enter(State::Open { until }),
+            (CircuitState::HalfOpen { .. }, Signal::Failed) => {
+                self.enter(CircuitState::Open { until })
+            }
             // The next may be the canary, at once.
-            (State::HalfOpen { .. }, Signal::NotMade) => self.enter(State::Open { until: now }),
+            (CircuitState::HalfOpen { .. }, Signal::NotMade) => {
+                self.enter(CircuitState::Open { until: now })
+            }
             // No permit is given out in this state.
-            (State::Open { .. }, Signal::Alive | Signal::Failed | Signal::NotMade) => {}
+            (CircuitState::Open { .. }, Signal::Alive | Signal::Failed | Signal::NotMade) => {}
         }
     }
 
-    fn enter(&mut self, state: State) {
+    fn enter(&mut self, state: CircuitState) {
         self.state = state;
         self.era += 1;
     }

@@ -1,15 +1,7 @@
 //! Builds budgets, and rejects those that cannot work.
 
-use std::time::Duration;
-
 use super::{Budget, Costs, Refund, Settings};
 use crate::invalid_setting::InvalidSetting;
-use crate::world::nanos;
-
-/// The longest that a full refill by time may take.
-const LONGEST_REFILL: u64 = u64::MAX / 8;
-
-const AT_LEAST_ONE: &str = "is 0: it must be at least 1";
 
 /// Collects the settings of a [`Budget`].
 #[derive(Clone, Debug)]
@@ -18,7 +10,6 @@ pub struct BudgetBuilder {
     initial: Option<u32>,
     costs: Costs,
     refund: Refund,
-    refill: Option<(u32, Duration)>,
 }
 
 impl BudgetBuilder {
@@ -50,14 +41,6 @@ impl BudgetBuilder {
         self
     }
 
-    /// Lets time refill the budget steadily, by this many tokens in each period.
-    /// The time for one token is rounded up to whole nanoseconds.
-    #[must_use]
-    pub fn refill(mut self, tokens: u32, every: Duration) -> Self {
-        self.refill = Some((tokens, every));
-        self
-    }
-
     /// Builds the budget, or names the invalid field.
     pub fn build(self) -> Result<Budget, InvalidSetting> {
         let Self {
@@ -65,10 +48,12 @@ impl BudgetBuilder {
             initial,
             costs,
             refund,
-            refill,
         } = self;
         if capacity == 0 {
-            return Err(InvalidSetting::new("capacity", AT_LEAST_ONE));
+            return Err(InvalidSetting::new(
+                "capacity",
+                "is 0: it must be at least 1",
+            ));
         }
         for (field, cost) in [
             ("costs.normal", costs.normal),
@@ -92,14 +77,10 @@ impl BudgetBuilder {
             let problem = format!("is {level}: it must be at most the capacity of {capacity}");
             return Err(InvalidSetting::new("initial", problem));
         }
-        let price = refill
-            .map(|(tokens, every)| price(tokens, every, capacity))
-            .transpose()?;
         let settings = Settings {
             capacity,
             costs,
             refund,
-            price,
         };
         Ok(Budget::new(settings, level))
     }
@@ -112,7 +93,6 @@ impl Default for BudgetBuilder {
             initial: None,
             costs: Costs::new(5, 10, 5),
             refund: Refund::Fixed(1),
-            refill: None,
         }
     }
 }
@@ -123,37 +103,13 @@ impl From<Settings> for BudgetBuilder {
             capacity,
             costs,
             refund,
-            price,
         } = settings;
         Self {
             capacity,
             initial: None,
             costs,
             refund,
-            refill: price.map(|price| (1, price)),
         }
-    }
-}
-
-/// Returns the time in which one token refills, rounded up so that the refill is never
-/// faster than configured.
-fn price(tokens: u32, every: Duration, capacity: u32) -> Result<Duration, InvalidSetting> {
-    if tokens == 0 {
-        return Err(InvalidSetting::new("refill.tokens", AT_LEAST_ONE));
-    }
-    let price = nanos(every).div_ceil(tokens.into());
-    if price == 0 {
-        return Err(InvalidSetting::new(
-            "refill.every",
-            "is zero: it must be at least 1 ns",
-        ));
-    }
-    match price.checked_mul(capacity.into()) {
-        Some(full) if full <= LONGEST_REFILL => Ok(Duration::from_nanos(price)),
-        Some(_) | None => Err(InvalidSetting::new(
-            "refill.every",
-            "is so long that filling the budget would take more than 73 years",
-        )),
     }
 }
 
@@ -178,26 +134,13 @@ mod tests {
         );
         assert!(problem(builder().costs(Costs::new(0, 1, 1))).contains("costs.normal is 0"));
         assert!(problem(builder().initial(501)).contains("at most the capacity of 500"));
-        assert!(problem(builder().refill(0, Duration::from_secs(1))).contains("refill.tokens"));
-        assert!(problem(builder().refill(1, Duration::ZERO)).contains("refill.every"));
-        assert!(problem(builder().refill(1, Duration::MAX)).contains("73 years"));
-    }
-
-    #[test]
-    fn the_longest_refill_is_that_of_the_limit_and_no_longer() {
-        let longest = Duration::from_nanos(LONGEST_REFILL / 500);
-        let refill = |price| Budget::builder().refill(1, price).build();
-        assert!(refill(longest).is_ok());
-        assert!(refill(longest + Duration::from_nanos(1)).is_err());
-        assert_eq!(LONGEST_REFILL / (365 * 86_400 * 1_000_000_000), 73, "years");
     }
 
     #[test]
     fn a_builder_of_a_budget_has_its_settings_and_not_its_level() {
-        let refill = |builder: BudgetBuilder| builder.refill(3, Duration::from_secs(1));
         for builder in [
             Budget::builder(),
-            refill(Budget::builder().capacity(70).initial(0)),
+            Budget::builder().capacity(70).initial(0),
             Budget::builder()
                 .costs(Costs::new(1, 2, 3))
                 .refund(Refund::LastCostOr(7)),
@@ -205,8 +148,7 @@ mod tests {
             let budget = builder.build().unwrap();
             let again = budget.to_builder().build().unwrap();
             assert_eq!(again.to_string(), budget.to_string());
-            let now = crate::world::any_instant();
-            assert_eq!(again.level(now), budget.capacity());
+            assert_eq!(again.level(), budget.capacity());
             assert!(again.id() != budget.id(), "they share nothing");
         }
     }

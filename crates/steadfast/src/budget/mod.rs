@@ -12,7 +12,6 @@
 //! write to the same cache line until something fails.
 //!
 //! ```
-//! use std::time::Duration;
 //! use steadfast::budget::{Costs, Refund};
 //! use steadfast::Budget;
 //!
@@ -20,7 +19,6 @@
 //!     .capacity(100)
 //!     .costs(Costs { normal: 5, timeout: 10, throttling: 5 })
 //!     .refund(Refund::Fixed(1))
-//!     .refill(1, Duration::from_secs(2))
 //!     .build()?;
 //! let for_all_clients = budget.clone(); // the same budget, not a copy
 //! # let _ = for_all_clients;
@@ -33,29 +31,26 @@ mod level;
 mod tests;
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 pub use build::BudgetBuilder;
 
 use crate::failure::Failure;
-use crate::world::World;
-use crate::world::nanos;
-use level::{Earned, Timed};
+use level::Level;
 
 /// A shareable store of tokens that retries are paid from.
 ///
 /// Cloning it gives another handle to the same store.
 #[derive(Clone)]
 pub struct Budget {
-    inner: Arc<Inner>,
+    pool: Arc<Pool>,
 }
 
-struct Inner {
+struct Pool {
     id: BudgetId,
     settings: Settings,
-    store: Store,
+    level: Level,
 }
 
 /// The settings of a budget, checked by its builder.
@@ -64,23 +59,11 @@ struct Settings {
     capacity: u32,
     costs: Costs,
     refund: Refund,
-    /// The time in which one token refills, if time refills it.
-    price: Option<Duration>,
-}
-
-enum Store {
-    /// Refilled by successes only; knows no time.
-    Earned(Earned),
-    /// Refilled by time as well, counted from the first time it was used.
-    Timed {
-        level: Timed,
-        origin: OnceLock<Instant>,
-    },
 }
 
 /// The cost of a retry, by the kind of failure before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Costs {
     /// After any other failure.
@@ -104,7 +87,7 @@ impl Costs {
 
 /// The refund for a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Refund {
     /// The same amount for every success (Smithy guidance; D37).
@@ -124,7 +107,7 @@ impl Refund {
 }
 
 /// The most load that a budget can add: over any period, the number of retries is at
-/// most `burst + per_success × successes + per_second × seconds`.
+/// most `burst + per_success × successes`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// Retries that a full budget pays for without any success, rounded up: the
@@ -132,8 +115,6 @@ pub struct Load {
     pub burst: u64,
     /// Retries that one success can pay for.
     pub per_success: f64,
-    /// Retries that a second of waiting can pay for.
-    pub per_second: f64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -150,7 +131,7 @@ impl BudgetId {
 
 impl Budget {
     /// Starts from the guidance's numbers: 500 tokens, costs 5, 10 and 5, one
-    /// token back for each success, no refill by time.
+    /// token back for each success.
     pub fn builder() -> BudgetBuilder {
         BudgetBuilder::default()
     }
@@ -168,13 +149,13 @@ impl Budget {
     /// # Ok::<(), steadfast::InvalidSetting>(())
     /// ```
     pub fn to_builder(&self) -> BudgetBuilder {
-        BudgetBuilder::from(self.inner.settings)
+        BudgetBuilder::from(self.pool.settings)
     }
 
     /// Returns the cost of a retry after this failure.
     #[inline]
     pub fn cost(&self, failure: &Failure) -> u32 {
-        let costs = &self.inner.settings.costs;
+        let costs = &self.pool.settings.costs;
         if failure.timeout {
             costs.timeout
         } else if failure.throttling {
@@ -185,13 +166,9 @@ impl Budget {
     }
 
     /// Takes `cost` tokens, all or none. The error is the level that was too low.
-    /// The clock is read only if time refills the budget.
     #[inline]
-    pub fn pay(&self, cost: u32, world: &dyn World) -> Result<(), u32> {
-        match &self.inner.store {
-            Store::Earned(level) => level.take(cost),
-            Store::Timed { level, origin } => level.take(cost, since(origin, world.now())),
-        }
+    pub fn pay(&self, cost: u32) -> Result<(), u32> {
+        self.pool.level.take(cost)
     }
 
     /// Refunds a success whose last retry had this cost, zero for a success at the
@@ -199,11 +176,11 @@ impl Budget {
     /// budget is not full.
     #[inline]
     pub fn refund(&self, last_cost: impl FnOnce() -> u32) {
-        if self.is_known_to_be_full() {
+        if self.level() >= self.capacity() {
             return;
         }
         let last_cost = last_cost();
-        match self.inner.settings.refund {
+        match self.pool.settings.refund {
             Refund::LastCostOr(_) if last_cost > 0 => self.give(last_cost),
             refund => self.give(refund.of_first_try()),
         }
@@ -214,33 +191,20 @@ impl Budget {
         self.give(cost);
     }
 
-    /// Returns the number of tokens at this time. Changes nothing.
-    pub fn level(&self, now: Instant) -> u32 {
-        match &self.inner.store {
-            Store::Earned(level) => level.get(),
-            Store::Timed { level, origin } => {
-                // Time counts from the first payment, and not from the first look.
-                let elapsed = origin
-                    .get()
-                    .map(|origin| now.saturating_duration_since(*origin));
-                level.get(nanos(elapsed.unwrap_or_default()))
-            }
-        }
+    /// Returns the number of tokens.
+    #[inline]
+    pub fn level(&self) -> u32 {
+        self.pool.level.get()
     }
 
     /// Returns the number of tokens of a full budget.
     pub fn capacity(&self) -> u32 {
-        self.inner.settings.capacity
+        self.pool.settings.capacity
     }
 
     /// Returns the most load that it can add.
     pub fn load(&self) -> Load {
-        let Settings {
-            costs,
-            refund,
-            price,
-            ..
-        } = self.inner.settings;
+        let Settings { costs, refund, .. } = self.pool.settings;
         // A class that is free would add load without bound; the builder has
         // made sure that there is none.
         let cheapest = costs.normal.min(costs.timeout).min(costs.throttling);
@@ -249,54 +213,32 @@ impl Budget {
             Refund::Fixed(amount) => amount,
             Refund::LastCostOr(amount) => dearest.max(amount),
         };
-        let per_second = price.map_or(0.0, |price| 1e9 / nanos(price) as f64);
         Load {
             burst: self.capacity().div_ceil(cheapest).into(),
             per_success: f64::from(per_success) / f64::from(cheapest),
-            per_second: per_second / f64::from(cheapest),
         }
     }
 
     /// Returns a separate budget with the same settings and the level of this one.
-    pub fn fork(&self, now: Instant) -> Budget {
-        Self::new(self.inner.settings, self.level(now))
+    pub fn fork(&self) -> Budget {
+        Self::new(self.pool.settings, self.level())
     }
 
     pub(crate) fn id(&self) -> BudgetId {
-        self.inner.id
-    }
-
-    /// Returns whether it is full, as far as is known without reading the clock.
-    #[inline]
-    fn is_known_to_be_full(&self) -> bool {
-        match &self.inner.store {
-            Store::Earned(level) => level.get() >= self.inner.settings.capacity,
-            Store::Timed { level, .. } => level.is_known_to_be_full(),
-        }
+        self.pool.id
     }
 
     #[inline]
     fn give(&self, amount: u32) {
-        match &self.inner.store {
-            Store::Earned(level) => level.give(amount, self.inner.settings.capacity),
-            Store::Timed { level, .. } => level.give(amount),
-        }
+        self.pool.level.give(amount, self.capacity());
     }
 
     fn new(settings: Settings, level: u32) -> Self {
-        let store = match settings.price {
-            None => Store::Earned(Earned::new(level)),
-            Some(price) => Store::Timed {
-                level: Timed::new(nanos(price), settings.capacity, level),
-                origin: OnceLock::new(),
-            },
-        };
-        let id = BudgetId::unique();
         Self {
-            inner: Arc::new(Inner {
-                id,
+            pool: Arc::new(Pool {
+                id: BudgetId::unique(),
                 settings,
-                store,
+                level: Level::new(level),
             }),
         }
     }
@@ -304,12 +246,11 @@ impl Budget {
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings = &self.inner.settings;
+        let settings = &self.pool.settings;
         f.debug_struct("Budget")
             .field("capacity", &settings.capacity)
             .field("costs", &settings.costs)
             .field("refund", &settings.refund)
-            .field("refill_one_every", &settings.price)
             .finish_non_exhaustive()
     }
 }
@@ -320,8 +261,7 @@ impl fmt::Display for Budget {
             capacity,
             costs,
             refund,
-            price,
-        } = self.inner.settings;
+        } = self.pool.settings;
         write!(
             f,
             "budget of {capacity}, a retry costs {} (timeout {}, throttling {}), a success gives back ",
@@ -330,15 +270,6 @@ impl fmt::Display for Budget {
         match refund {
             Refund::Fixed(amount) => write!(f, "{amount}"),
             Refund::LastCostOr(amount) => write!(f, "what its last retry cost, or {amount}"),
-        }?;
-        if let Some(price) = price {
-            write!(f, ", and one token refills every {price:?}")?;
         }
-        Ok(())
     }
-}
-
-fn since(origin: &OnceLock<Instant>, now: Instant) -> u64 {
-    let origin = *origin.get_or_init(|| now);
-    nanos(now.saturating_duration_since(origin))
 }

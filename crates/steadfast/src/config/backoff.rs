@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::duration;
 use crate::backoff::{Backoff, Jitter};
 use crate::invalid_setting::InvalidSetting;
 
 /// A [`Backoff`]: its shape, and its jitter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "shape", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum BackoffConfig {
@@ -18,7 +18,7 @@ pub enum BackoffConfig {
     /// [`Backoff::constant`].
     Constant {
         /// The delay.
-        #[serde(with = "duration")]
+        #[serde(deserialize_with = "duration::read")]
         delay: Duration,
         /// The jitter.
         #[serde(default)]
@@ -27,13 +27,13 @@ pub enum BackoffConfig {
     /// [`Backoff::linear`].
     Linear {
         /// The first delay.
-        #[serde(with = "duration")]
+        #[serde(deserialize_with = "duration::read")]
         first: Duration,
         /// The growth with each retry.
-        #[serde(with = "duration")]
+        #[serde(deserialize_with = "duration::read")]
         step: Duration,
         /// The longest delay.
-        #[serde(with = "duration")]
+        #[serde(deserialize_with = "duration::read")]
         cap: Duration,
         /// The jitter.
         #[serde(default)]
@@ -42,13 +42,13 @@ pub enum BackoffConfig {
     /// [`Backoff::exponential_by`].
     Exponential {
         /// The first delay.
-        #[serde(with = "duration")]
+        #[serde(deserialize_with = "duration::read")]
         base: Duration,
         /// The growth with each retry, twice by default.
         #[serde(default = "two")]
         factor: u32,
         /// The longest delay.
-        #[serde(with = "duration")]
+        #[serde(deserialize_with = "duration::read")]
         cap: Duration,
         /// The jitter.
         #[serde(default)]

@@ -8,7 +8,7 @@ use super::{Attempt, Driver, Retry};
 use crate::classify::Classifier;
 use crate::error::Error;
 use crate::strategy::RetryStrategy;
-use crate::world::Timer;
+use crate::world::{Observed, Timer};
 
 impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
     /// Makes the call, until an attempt succeeds or is not retried.
@@ -90,7 +90,11 @@ impl<S: RetryStrategy, C, W: Timer> Retry<'_, S, C, W> {
         F: AsyncFnMut(&mut A, Attempt) -> Result<T, E>,
     {
         async move {
-            let mut driver = Driver::new(&self.strategy, &self.call, &self);
+            let world = Observed {
+                world: &self.world,
+                observer: self.observer,
+            };
+            let mut driver = Driver::new(&self.strategy, &self.call, world);
             let mut timer = pin!(None);
             let mut last = None;
             let mut at_once = driver.begin();

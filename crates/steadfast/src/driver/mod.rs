@@ -28,7 +28,7 @@ mod until;
 
 use std::any::Any;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use attempt::Attempt;
 pub use drive::Driver;
@@ -38,7 +38,7 @@ use crate::call::Call;
 use crate::classify::ByInfo;
 use crate::event::RetryEvent;
 use crate::strategy::{Limits, RetryStrategy, WhenTooLate, WorstCase};
-use crate::world::{Roll, SystemWorld, Timer, World};
+use crate::world::SystemWorld;
 
 /// Starts describing a call that is retried under a strategy.
 ///
@@ -160,35 +160,5 @@ impl<'a, S: RetryStrategy, C, W> Retry<'a, S, C, W> {
             attempt_timeout: self.call.attempt_timeout,
             attempts: None,
         })
-    }
-}
-
-/// The world of the call, with its observer.
-impl<S, C, W: World> World for Retry<'_, S, C, W> {
-    fn now(&self) -> Instant {
-        self.world.now()
-    }
-
-    fn roll(&self) -> Roll {
-        self.world.roll()
-    }
-
-    fn observe(&self, event: &RetryEvent<'_>) {
-        self.world.observe(event);
-        if let Some(observer) = self.observer {
-            observer(event);
-        }
-    }
-
-    fn block(&self, delay: Duration) {
-        self.world.block(delay);
-    }
-}
-
-impl<S, C, W: Timer> Timer for Retry<'_, S, C, W> {
-    type Sleep = W::Sleep;
-
-    fn sleep(&self, delay: Duration) -> W::Sleep {
-        self.world.sleep(delay)
     }
 }

@@ -22,10 +22,10 @@ use crate::strategy::{Cause, Refusal};
 ///
 /// It holds the last attempt's own error, unless the time ran out before there was one.
 pub struct Error<E> {
-    inner: Box<Inner<E>>,
+    inner: Box<ErrorParts<E>>,
 }
 
-struct Inner<E> {
+struct ErrorParts<E> {
     report: Report,
     last: Option<E>,
 }
@@ -34,7 +34,7 @@ impl<E> Error<E> {
     #[cold]
     pub(crate) fn new(report: Report, last: Option<E>) -> Self {
         Self {
-            inner: Box::new(Inner { report, last }),
+            inner: Box::new(ErrorParts { report, last }),
         }
     }
 
@@ -49,7 +49,7 @@ impl<E> Error<E> {
 
     /// Returns the report and the last attempt's own error.
     pub fn into_parts(self) -> (Report, Option<E>) {
-        let Inner { report, last } = *self.inner;
+        let ErrorParts { report, last } = *self.inner;
         (report, last)
     }
 
@@ -133,7 +133,8 @@ impl<E> RetryInfo for Error<E> {
 
 /// Its source is the [`Report`], which shows every attempt. So the history survives in the
 /// chain of any other error, and [`already_retried`](crate::classify::already_retried) finds
-/// it there. The attempt's own error is [`last_error`](Error::last_error).
+/// it there. The attempt's own error is [`last_error`](Error::last_error); it is in the chain if
+/// [`Report::with_source`] added it.
 impl<E: fmt::Debug + fmt::Display> StdError for Error<E> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         Some(self.report())

@@ -4,7 +4,7 @@ use super::*;
 use crate::call::Call;
 use crate::failure::{Failure, Stage};
 use crate::orchestrator::{Orchestrator, Step};
-use crate::reason::{NOT_AVAILABLE, OPERATION_FAILED, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED};
+use crate::reason::{NOT_AVAILABLE, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED};
 use crate::strategy::BestEffort;
 use crate::world::VirtualWorld;
 
@@ -93,17 +93,6 @@ fn a_timeout_says_after_how_long_and_that_nothing_was_applied_if_that_is_sure() 
 }
 
 #[test]
-fn an_error_answer_does_not_claim_that_nothing_was_applied() {
-    let error = error(Call::new("upsert"), [Failure::responded(&OPERATION_FAILED)]);
-    assert!(
-        error
-            .to_string()
-            .starts_with("upsert failed: 1 attempt, OPERATION_FAILED;"),
-        "{error}"
-    );
-}
-
-#[test]
 fn in_full_it_has_a_line_for_each_attempt_and_counts_those_left_out() {
     let cut = Failure::in_flight(&SOCKET_CLOSED_WHILE_IN_FLIGHT);
     let elsewhere = throttled().with_peer("127.0.0.1:11211");
@@ -169,19 +158,6 @@ fn on_one_line_the_report_has_every_attempt_and_in_full_the_error_has_its_causes
     assert!(
         text.ends_with("\n  error     cannot connect: no such host"),
         "{text}"
-    );
-}
-
-#[test]
-fn a_hint_stands_in_the_history() {
-    let call = Call::new("get").idempotent(true).timeout(500 * MS);
-    let error = error(
-        call,
-        [Failure::not_sent(&NOT_AVAILABLE).with_hint(Duration::from_secs(2))],
-    );
-    assert!(
-        format!("{error:#}").contains("asked for 2.00 s"),
-        "{error:#}"
     );
 }
 

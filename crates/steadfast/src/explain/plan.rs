@@ -11,7 +11,7 @@ use crate::orchestrator::{Orchestrator, Step};
 use crate::reason::{LOAD_SHED, Reason};
 use crate::report::{Outcome, Verdict};
 use crate::strategy::{Cause, Described, Refusal, RetryStrategy};
-use crate::world::{Roll, VirtualWorld, World, any_instant};
+use crate::world::{Roll, VirtualWorld, any_instant};
 
 /// Predicts the decisions about a sequence of failures, if each attempt fails at once.
 ///
@@ -165,7 +165,7 @@ fn run(
                     reason: failure.reason,
                     decided: decided(&next, &request),
                     would_wait: request.refusal().and_then(Refusal::delay),
-                    budget_left: request.strategy().info().budget_left(world.now()),
+                    budget_left: request.strategy().info().budget_left(),
                 });
                 next
             }
@@ -182,7 +182,7 @@ fn run(
                         reason: &LOAD_SHED,
                         decided: Planned::Refused(Cause::Shed),
                         would_wait: request.refusal().and_then(Refusal::delay),
-                        budget_left: request.strategy().info().budget_left(world.now()),
+                        budget_left: request.strategy().info().budget_left(),
                     });
                 }
                 plan.verdict = Some(verdict);

@@ -6,19 +6,17 @@ use crate::reason::{OPERATION_FAILED, SOCKET_CLOSED_WHILE_IN_FLIGHT, THROTTLED};
 use crate::report::Verdict;
 use crate::strategy::{Adaptive, BestEffort, Standard, StrategyExt, WhenLimited};
 use crate::testing::{MS, Own};
-use crate::world::{VirtualWorld, World};
 
 #[test]
 fn explaining_costs_the_strategy_nothing() {
-    let world = VirtualWorld::new();
     let outer = Budget::builder().build().unwrap();
     let inner = Standard::guidance();
     let strategy = inner.clone().with_budget(outer.clone());
     let failures = std::iter::repeat_n(Failure::responded(&THROTTLED).throttling(), 5);
     let plan = plan(&strategy, &Call::new("get").idempotent(true), failures).unwrap();
     assert_eq!(plan.rows().len(), 5);
-    assert_eq!(inner.budget().level(world.now()), 500);
-    assert_eq!(outer.level(world.now()), 500);
+    assert_eq!(inner.budget().level(), 500);
+    assert_eq!(outer.level(), 500);
 
     let adaptive = Adaptive::new(Standard::guidance(), WhenLimited::Wait);
     let failure = Failure::responded(&THROTTLED).throttling();

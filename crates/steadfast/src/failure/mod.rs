@@ -265,22 +265,3 @@ impl Failure {
         self.detail.as_ref()?.note.as_deref()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::reason::THROTTLED;
-
-    #[test]
-    fn an_attachment_is_found_by_its_type_and_goes_along_with_clones() {
-        let bare = Failure::responded(&THROTTLED);
-        assert_eq!(bare.attachment::<u32>(), None);
-        let failure = bare.with_attachment(Arc::new(1_u32)).with_note("busy");
-        assert_eq!(failure.clone().attachment::<u32>(), Some(&1));
-        assert_eq!(failure.attachment::<u64>(), None);
-        let failure = failure.with_attachment(Arc::new(2_u64));
-        assert_eq!(failure.attachment::<u64>(), Some(&2));
-        assert_eq!(failure.attachment::<u32>(), None, "there is one");
-        assert_eq!(failure.note(), Some("busy"));
-    }
-}

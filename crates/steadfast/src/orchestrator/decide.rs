@@ -167,7 +167,7 @@ impl Active<'_> {
         // The observer panicked first. A panic of the strategy would add nothing.
         let _ = match granted {
             Granted::ByStrategy(_) => self.withdraw(world),
-            Granted::ByLaw => self.tell_abandoned(world),
+            Granted::ByLaw => self.record_abandoned(world),
         };
         self.remember_the_time(world);
         self.last().outcome = Outcome::Refused(panicked.cause());
@@ -229,21 +229,21 @@ impl Active<'_> {
     }
 
     pub(super) fn time_out(&mut self, world: &dyn World) -> Step {
-        let told = self.tell_abandoned(world);
+        let told = self.record_abandoned(world);
         self.give_up(told.err(), true, world.now())
     }
 
     /// Notifies the strategy that the retry it has granted is not made.
     pub(super) fn withdraw(&mut self, world: &dyn World) -> Result<(), Refusal> {
-        self.tell(Ending::withdrawn(), world)
+        self.record_end(Ending::withdrawn(), world)
     }
 
     /// Notifies the strategy that the token's attempt is not made.
-    pub(super) fn tell_abandoned(&mut self, world: &dyn World) -> Result<(), Refusal> {
-        self.tell(Ending::abandoned(false), world)
+    pub(super) fn record_abandoned(&mut self, world: &dyn World) -> Result<(), Refusal> {
+        self.record_end(Ending::abandoned(false), world)
     }
 
-    fn tell(&mut self, ending: Ending<'_>, world: &dyn World) -> Result<(), Refusal> {
+    fn record_end(&mut self, ending: Ending<'_>, world: &dyn World) -> Result<(), Refusal> {
         match self.tracked.token.take() {
             Some(token) => guarded(|| self.strategy.record_end(token, ending, world)),
             None => Ok(()),

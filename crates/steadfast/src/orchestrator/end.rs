@@ -30,7 +30,7 @@ impl Active<'_> {
 
     pub(super) fn handle_unsendable(&mut self, world: &dyn World) {
         if self.tracked.phase == Phase::Attempting {
-            let told = self.tell_abandoned(world);
+            let told = self.record_abandoned(world);
             let _ = self.give_up(told.err(), false, world.now());
         }
     }
@@ -67,7 +67,7 @@ impl Active<'_> {
             }
             Phase::Deciding { .. } => self.stop_deciding(refusal, world),
             Phase::New | Phase::Waiting { .. } => {
-                let told = self.tell_abandoned(world);
+                let told = self.record_abandoned(world);
                 self.give_up(Some(told.err().unwrap_or(refusal)), false, world.now())
             }
             Phase::HeldBack => self.deliver_refusal(world),
@@ -100,7 +100,7 @@ impl Active<'_> {
     pub(super) fn abandon(&mut self) {
         let ending = Ending::abandoned(self.tracked.phase == Phase::Attempting);
         let (strategy, token) = (self.strategy, self.tracked.token.take());
-        let _ = token.map(|token| guarded(|| strategy.record_end(token, ending, &Nowhere)));
+        let _ = token.map(|token| guarded(|| strategy.record_end(token, ending, &EndedWorld)));
     }
 }
 
@@ -111,9 +111,9 @@ fn cut_off(note: &'static str) -> Failure {
 
 /// The world of a request that was dropped. Nothing is decided in it, so its time and
 /// its dice do not matter.
-struct Nowhere;
+struct EndedWorld;
 
-impl World for Nowhere {
+impl World for EndedWorld {
     fn now(&self) -> Instant {
         any_instant()
     }

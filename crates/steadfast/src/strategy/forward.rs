@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Admission, Decision, Ending, ForeignToken, RetryStrategy, RetryToken, StrategyInfo};
+use super::{Admission, Decision, Ending, Refusal, RetryStrategy, RetryToken, StrategyInfo};
 use crate::failure::Failure;
 use crate::request::Request;
 use crate::world::World;
@@ -28,7 +28,7 @@ macro_rules! forward {
                 &self,
                 token: Option<RetryToken>,
                 world: &dyn World,
-            ) -> Result<(), ForeignToken> {
+            ) -> Result<(), Refusal> {
                 (**self).record_success(token, world)
             }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{
-    BoxError, Cause, Decision, ForeignToken, Refusal, RetryAction, RetryAfter, RetryStrategy,
-    RetryToken, StrategyId, StrategyInfo,
+    BoxError, Cause, Decision, Refusal, RetryAction, RetryAfter, RetryStrategy, RetryToken,
+    StrategyId, StrategyInfo,
 };
 use crate::failure::Failure;
 use crate::request::Request;
@@ -131,7 +131,7 @@ impl RetryStrategy for FromFn {
     }
 
     #[inline]
-    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), Refusal> {
         token.map_or(Ok(()), |token| token.check_issuer(&self.id))
     }
 

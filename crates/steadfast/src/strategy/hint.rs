@@ -17,7 +17,7 @@ use crate::world::World;
 /// The rule that combines a delay asked for by the peer (the hint, such as `Retry-After`)
 /// with the delay `t` of the backoff ([D36](crate::decisions#d36)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum RetryAfter {
     /// At least the hint. A jittered `t` is added to the hint; of a `t` without jitter
@@ -28,9 +28,21 @@ pub enum RetryAfter {
     /// longest delay ([D44](crate::decisions#d44)).
     Obey,
     /// The hint, clamped between `t` and `t` plus this much.
-    Clamp(#[cfg_attr(feature = "serde", serde(with = "crate::config::duration"))] Duration),
+    Clamp(
+        #[cfg_attr(
+            feature = "serde",
+            serde(deserialize_with = "crate::config::duration::read")
+        )]
+        Duration,
+    ),
     /// The hint, at most this long, instead of `t`.
-    Cap(#[cfg_attr(feature = "serde", serde(with = "crate::config::duration"))] Duration),
+    Cap(
+        #[cfg_attr(
+            feature = "serde",
+            serde(deserialize_with = "crate::config::duration::read")
+        )]
+        Duration,
+    ),
     /// Only `t`.
     Ignore,
 }
@@ -100,7 +112,7 @@ impl RetryAfter {
         failure: &Failure,
         world: &dyn World,
     ) -> Result<Duration, Refusal> {
-        let own = backoff.delay(token.retries(), token.delay(), world);
+        let own = backoff.delay(token.retries(), world);
         let jittered = backoff.jitter() != Jitter::None;
         self.within(backoff.cap(), own, jittered, request, failure)
     }

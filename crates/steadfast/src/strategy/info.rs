@@ -14,8 +14,7 @@ pub trait StrategyInfo {
     }
 
     /// Returns the level of its budget, if it has one; the lowest, if it has several.
-    fn budget_left(&self, now: Instant) -> Option<u64> {
-        let _ = now;
+    fn budget_left(&self) -> Option<u64> {
         None
     }
 

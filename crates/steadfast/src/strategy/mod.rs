@@ -31,9 +31,6 @@ mod too_late;
 mod with_budget;
 mod worst_case;
 
-use std::error::Error as StdError;
-use std::fmt;
-
 pub use adaptive::{Adaptive, WhenLimited};
 pub use best_effort::BestEffort;
 pub use decision::{Admission, Answer, Decision, PendingDecision, RetryAction};
@@ -112,11 +109,8 @@ pub trait RetryStrategy: Send + Sync {
     ) -> Decision;
 
     /// Records that an attempt succeeded; without a token, that it was a free first attempt.
-    fn record_success(
-        &self,
-        token: Option<RetryToken>,
-        world: &dyn World,
-    ) -> Result<(), ForeignToken> {
+    /// Refuses a token of another strategy.
+    fn record_success(&self, token: Option<RetryToken>, world: &dyn World) -> Result<(), Refusal> {
         let _ = (token, world);
         Ok(())
     }
@@ -175,30 +169,6 @@ impl<'a> Ending<'a> {
             attempt_made: false,
             withdrawn: true,
         }
-    }
-}
-
-/// A token was handed to a strategy that did not issue it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForeignToken;
-
-impl fmt::Display for ForeignToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the token was issued by another strategy")
-    }
-}
-
-impl StdError for ForeignToken {}
-
-impl From<ForeignToken> for Refusal {
-    fn from(_: ForeignToken) -> Self {
-        Refusal::new(Cause::ForeignToken)
-    }
-}
-
-impl From<ForeignToken> for Decision {
-    fn from(foreign: ForeignToken) -> Self {
-        Refusal::from(foreign).into()
     }
 }
 

@@ -15,11 +15,11 @@ pub type BoxError = Box<dyn StdError + Send + Sync>;
 #[derive(Debug)]
 pub struct Refusal {
     // One pointer, so that the common answer, yes, is cheap to hand on.
-    inner: Box<Inner>,
+    inner: Box<RefusalParts>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct RefusalParts {
     cause: Cause,
     delay: Option<Duration>,
     budget_left: Option<u64>,
@@ -71,7 +71,7 @@ impl Refusal {
     pub fn new(cause: Cause) -> Self {
         let (delay, budget_left, raise) = (None, None, None);
         Self {
-            inner: Box::new(Inner {
+            inner: Box::new(RefusalParts {
                 cause,
                 delay,
                 budget_left,
@@ -177,7 +177,7 @@ impl fmt::Display for Cause {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner {
+        let RefusalParts {
             cause,
             delay,
             budget_left,

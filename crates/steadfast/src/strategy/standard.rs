@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::{
-    Answer, AttemptLimit, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryAfter,
-    RetryStrategy, RetryToken, StrategyId, StrategyInfo, WhenTooLate, WorstCase,
+    Answer, AttemptLimit, Cause, Decision, Ending, Limits, Refusal, RetryAfter, RetryStrategy,
+    RetryToken, StrategyId, StrategyInfo, WhenTooLate, WorstCase,
 };
 use crate::backoff::{Backoff, Jitter};
 use crate::budget::{Budget, Costs, Refund};
@@ -125,7 +125,7 @@ impl Standard {
         &self.budget
     }
 
-    fn refund_retry(&self, token: RetryToken) -> Result<(), ForeignToken> {
+    fn refund_retry(&self, token: RetryToken) -> Result<(), Refusal> {
         token.check_issuer(&self.id)?;
         self.budget.refund(|| token.last_payment(self.budget.id()));
         Ok(())
@@ -135,15 +135,15 @@ impl Standard {
         RetryToken::issued_by(&self.id)
     }
 
-    pub(super) fn check_issuer(&self, token: &RetryToken) -> Result<(), ForeignToken> {
+    pub(super) fn check_issuer(&self, token: &RetryToken) -> Result<(), Refusal> {
         token.check_issuer(&self.id)
     }
 
-    pub(super) fn forked(&self, now: Instant) -> Self {
+    pub(super) fn forked(&self) -> Self {
         Self {
             id: StrategyId::unique(),
             max_attempts: self.max_attempts,
-            budget: self.budget.fork(now),
+            budget: self.budget.fork(),
             rules: self.rules.clone(),
         }
     }
@@ -187,7 +187,7 @@ impl Standard {
             return Err(Refusal::new(Cause::AttemptsUsedUp { limit }).would_wait(delay));
         }
         let cost = budget.cost(failure);
-        if let Err(left) = budget.pay(cost, world) {
+        if let Err(left) = budget.pay(cost) {
             let refusal = Refusal::new(Cause::BudgetEmpty).would_wait(delay);
             return Err(refusal.with_budget_left(left.into()));
         }
@@ -324,7 +324,7 @@ impl RetryStrategy for Standard {
     }
 
     #[inline]
-    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), Refusal> {
         match token {
             None => {
                 self.budget.refund(|| 0);
@@ -354,16 +354,16 @@ impl StrategyInfo for Standard {
         WorstCase::from_backoffs(&backoffs, rules.hint, attempts, load, limits)
     }
 
-    fn budget_left(&self, now: Instant) -> Option<u64> {
-        Some(self.budget.level(now).into())
+    fn budget_left(&self) -> Option<u64> {
+        Some(self.budget.level().into())
     }
 
     fn budget(&self) -> Option<&Budget> {
         Some(&self.budget)
     }
 
-    fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
-        Some(Box::new(self.forked(now)))
+    fn fork(&self, _: Instant) -> Option<Box<dyn RetryStrategy>> {
+        Some(Box::new(self.forked()))
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::{ForeignToken, WhenTooLate};
+use super::{Cause, Refusal, WhenTooLate};
 use crate::budget::BudgetId;
 
 /// The right to one attempt (Smithy guidance, "Retry token").
@@ -66,7 +66,7 @@ pub struct RetryToken {
     too_late: WhenTooLate,
     /// When its attempt begins, if a brake measures it; otherwise zero.
     stamp: u32,
-    more: Option<Box<More>>,
+    extras: Option<Box<TokenExtras>>,
 }
 
 /// The last payment for a token from one budget.
@@ -78,7 +78,7 @@ struct Payment {
 
 /// Parts that few tokens have: a second payment, or state of a strategy.
 #[derive(Default)]
-struct More {
+struct TokenExtras {
     payments: Vec<Payment>,
     /// One of each type, because nested strategies share a token.
     states: Vec<Box<dyn Any + Send>>,
@@ -121,7 +121,7 @@ impl RetryToken {
             permit: false,
             too_late: WhenTooLate::Wait,
             stamp: 0,
-            more: None,
+            extras: None,
         }
     }
 
@@ -159,22 +159,17 @@ impl RetryToken {
         self.delay = delay;
     }
 
-    /// Makes the token this strategy's own. Rejects a token of another strategy.
-    pub fn claim(mut self, id: &StrategyId) -> Result<Self, ForeignToken> {
-        match &self.issuer {
-            Some(issuer) if issuer != id => Err(ForeignToken),
-            Some(_) => Ok(self),
-            None => {
-                self.issuer = Some(StrategyId(id.0));
-                Ok(self)
-            }
-        }
+    /// Makes the token this strategy's own. Refuses a token of another strategy.
+    pub fn claim(mut self, id: &StrategyId) -> Result<Self, Refusal> {
+        self.check_issuer(id)?;
+        self.issuer = Some(StrategyId(id.0));
+        Ok(self)
     }
 
-    /// Rejects a token that another strategy issued.
-    pub fn check_issuer(&self, id: &StrategyId) -> Result<(), ForeignToken> {
+    /// Refuses a token that another strategy issued.
+    pub fn check_issuer(&self, id: &StrategyId) -> Result<(), Refusal> {
         match &self.issuer {
-            Some(issuer) if issuer != id => Err(ForeignToken),
+            Some(issuer) if issuer != id => Err(Refusal::new(Cause::ForeignToken)),
             Some(_) | None => Ok(()),
         }
     }
@@ -195,7 +190,7 @@ impl RetryToken {
         match self.state_mut::<T>() {
             Some(known) => *known = state,
             None => {
-                let states = &mut self.more.get_or_insert_default().states;
+                let states = &mut self.extras.get_or_insert_default().states;
                 states.push(Box::new(state));
             }
         }
@@ -204,13 +199,13 @@ impl RetryToken {
 
     /// Returns the attached state of type `T`, if there is one.
     pub fn state<T: Any>(&self) -> Option<&T> {
-        let states = &self.more.as_ref()?.states;
+        let states = &self.extras.as_ref()?.states;
         states.iter().find_map(|state| state.downcast_ref())
     }
 
     /// Returns the attached state of type `T` for changes, if there is one.
     pub fn state_mut<T: Any>(&mut self) -> Option<&mut T> {
-        let states = &mut self.more.as_mut()?.states;
+        let states = &mut self.extras.as_mut()?.states;
         states.iter_mut().find_map(|state| state.downcast_mut())
     }
 
@@ -229,7 +224,7 @@ impl RetryToken {
             self.payment = payment;
             return;
         }
-        let payments = &mut self.more.get_or_insert_default().payments;
+        let payments = &mut self.extras.get_or_insert_default().payments;
         match payments.iter_mut().find(|known| known.budget == budget) {
             Some(known) => *known = payment,
             None => payments.push(payment),
@@ -238,7 +233,7 @@ impl RetryToken {
 
     /// Returns the last payment from a budget, zero if there was none.
     pub(crate) fn last_payment(&self, budget: BudgetId) -> u32 {
-        let others = self.more.iter().flat_map(|more| &more.payments);
+        let others = self.extras.iter().flat_map(|extras| &extras.payments);
         let mut payments = std::iter::once(&self.payment).chain(others);
         let found = payments.find(|payment| payment.budget == budget);
         found.map_or(0, |payment| payment.amount)
@@ -286,7 +281,7 @@ mod tests {
     use super::{RetryToken, StrategyId, WhenTooLate};
     use crate::failure::Failure;
     use crate::request::Request;
-    use crate::strategy::{BestEffort, Decision, Ending, ForeignToken, RetryStrategy};
+    use crate::strategy::{BestEffort, Decision, Ending, Refusal, RetryStrategy};
     use crate::world::World;
 
     /// Does not compile if the type can be cloned, because the call is then ambiguous.
@@ -304,7 +299,7 @@ mod tests {
         <RetryToken as NotClone<_>>::holds();
         let _: fn(&BestEffort, RetryToken, &Request<'_>, &Failure, &dyn World) -> Decision =
             RetryStrategy::refresh_retry_token;
-        let _: fn(&BestEffort, Option<RetryToken>, &dyn World) -> Result<(), ForeignToken> =
+        let _: fn(&BestEffort, Option<RetryToken>, &dyn World) -> Result<(), Refusal> =
             RetryStrategy::record_success;
         let _: fn(&BestEffort, RetryToken, Ending<'_>, &dyn World) = RetryStrategy::record_end;
     }
@@ -316,7 +311,7 @@ mod tests {
         assert!(token.check_issuer(&mine).is_ok() && token.check_issuer(&other).is_ok());
         let token = token.claim(&mine).unwrap();
         assert!(token.check_issuer(&mine).is_ok());
-        assert_eq!(token.check_issuer(&other), Err(ForeignToken));
+        assert!(token.check_issuer(&other).is_err());
         assert!(token.claim(&other).is_err());
     }
 

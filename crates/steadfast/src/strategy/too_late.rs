@@ -8,7 +8,7 @@ use std::fmt;
 /// The strategies of RFC 0049 wait, those of the Smithy guidance fail at once. A call can
 /// override its strategy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum WhenTooLate {
     /// The request waits until its deadline and times out. A driver can wake it before,

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Instant;
 
 use super::{
-    Admission, Answer, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy,
-    RetryToken, StrategyInfo, WorstCase,
+    Admission, Answer, Cause, Decision, Ending, Limits, Refusal, RetryStrategy, RetryToken,
+    StrategyInfo, WorstCase,
 };
 use crate::budget::Budget;
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ impl<S: RetryStrategy> WithBudget<S> {
     /// Pays for a retry that the inner strategy has granted, and withdraws it if the
     /// budget is empty. The inner strategy comes first because it knows the delay.
     fn charge(&self, mut token: RetryToken, cost: u32, world: &dyn World) -> Answer {
-        match self.budget.pay(cost, world) {
+        match self.budget.pay(cost) {
             Ok(()) => {
                 token.note_payment(self.budget.id(), cost);
                 Ok(token)
@@ -65,7 +65,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
         match refreshed {
             Decision::Ready(Ok(token)) => self.charge(token, cost, world).into(),
             Decision::Ready(Err(refusal)) => refusal.into(),
-            Decision::Pending(inner) => match self.budget.pay(cost, world) {
+            Decision::Pending(inner) => match self.budget.pay(cost) {
                 Ok(()) => {
                     let reserved = Reserved::new(self.budget.clone(), cost);
                     Decision::pending(async move { reserved.settle(inner.await) })
@@ -75,11 +75,7 @@ impl<S: RetryStrategy> RetryStrategy for WithBudget<S> {
         }
     }
 
-    fn record_success(
-        &self,
-        token: Option<RetryToken>,
-        world: &dyn World,
-    ) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, world: &dyn World) -> Result<(), Refusal> {
         let budget = &self.budget;
         let last = token.as_ref().map(|token| token.last_payment(budget.id()));
         self.inner.record_success(token, world)?;
@@ -112,14 +108,10 @@ impl<S: RetryStrategy> StrategyInfo for WithBudget<S> {
         }
     }
 
-    fn budget_left(&self, now: Instant) -> Option<u64> {
-        let own = u64::from(self.budget.level(now));
-        Some(
-            self.inner
-                .info()
-                .budget_left(now)
-                .map_or(own, |inner| inner.min(own)),
-        )
+    fn budget_left(&self) -> Option<u64> {
+        let own = u64::from(self.budget.level());
+        let inner = self.inner.info().budget_left();
+        Some(inner.map_or(own, |inner| inner.min(own)))
     }
 
     fn budget(&self) -> Option<&Budget> {
@@ -127,7 +119,7 @@ impl<S: RetryStrategy> StrategyInfo for WithBudget<S> {
     }
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
-        let (inner, budget) = (self.inner.info().fork(now)?, self.budget.fork(now));
+        let (inner, budget) = (self.inner.info().fork(now)?, self.budget.fork());
         Some(Box::new(WithBudget { inner, budget }))
     }
 

@@ -108,7 +108,7 @@ impl Load {
     /// in the long run. Each load is a bound. The minimum of each number is not: a large
     /// slow budget and a small fast one allow more than a small slow one.
     pub(super) fn or_less(self, other: Self) -> Self {
-        let order = |load: &Self| (load.per_success, load.per_second, load.burst);
+        let order = |load: &Self| (load.per_success, load.burst);
         if order(&other) < order(&self) {
             other
         } else {
@@ -133,13 +133,9 @@ impl fmt::Display for WorstCase {
         }
         match self.load {
             None => f.write_str(", the load of all retries has no fixed bound"),
-            Some(Load {
-                burst,
-                per_success,
-                per_second,
-            }) => write!(
+            Some(Load { burst, per_success }) => write!(
                 f,
-                ", retries of all requests together at most {burst} + {per_success} per success + {per_second} per second"
+                ", retries of all requests together at most {burst} + {per_success} per success"
             ),
         }
     }
@@ -209,7 +205,6 @@ fn shortest(backoff: &Backoff, hint: RetryAfter, retries: u32) -> Option<Duratio
         (RetryAfter::Cap(_), _) | (_, Jitter::Full | Jitter::FullThenEqual) => Duration::ZERO,
         (_, Jitter::None) => backoff.longest(retries),
         (_, Jitter::Equal) => backoff.longest(retries) / 2,
-        (_, Jitter::Decorrelated) => backoff.clone().with_jitter(Jitter::None).longest(0),
     };
     (!shortest.is_zero()).then_some(shortest)
 }

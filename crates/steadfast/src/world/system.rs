@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Roll, World};
+use super::{Roll, Timer, World};
 use crate::driver::Observer;
 use crate::event::RetryEvent;
 
@@ -34,7 +34,7 @@ impl World for SystemWorld {
 }
 
 #[cfg(feature = "tokio")]
-impl super::Timer for SystemWorld {
+impl Timer for SystemWorld {
     type Sleep = tokio::time::Sleep;
 
     /// # Panics
@@ -71,5 +71,13 @@ impl<W: World> World for Observed<'_, W> {
 
     fn block(&self, delay: Duration) {
         self.world.block(delay);
+    }
+}
+
+impl<W: Timer> Timer for Observed<'_, W> {
+    type Sleep = W::Sleep;
+
+    fn sleep(&self, delay: Duration) -> W::Sleep {
+        self.world.sleep(delay)
     }
 }

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use steadfast::budget::{Costs, Refund};
-use steadfast::strategy::{Cause, Decision, FromFn, from_decision};
+use steadfast::strategy::{Decision, FromFn, from_decision};
 use steadfast::{
-    Attempt, Backoff, Budget, Failure, RetryEvent, RetryStrategy, Standard, StrategyExt,
-    VirtualWorld, World, reason, retry,
+    Attempt, Backoff, Budget, Failure, RetryEvent, RetryStrategy, Standard, StrategyExt, reason,
+    retry,
 };
 use tokio::time::advance;
 
@@ -55,22 +55,6 @@ async fn a_call_dropped_while_a_decision_is_awaited_has_not_paid_for_it() {
         place("third attempt", 3, 2),
     ];
     assert_eq!(places, expected.map(|(_, place)| place), "{expected:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_decision_that_the_deadline_ends_costs_nothing() {
-    let budget = budget();
-    let strategy = deliberate(u32::MAX).with_budget(budget.clone());
-    let error = retry(&strategy)
-        .idempotent(true)
-        .timeout(SECOND)
-        .classify(Failure::clone)
-        .run(|_| async { Err::<(), _>(Failure::not_sent(&reason::NOT_AVAILABLE)) })
-        .await
-        .expect_err("nobody decides");
-    assert!(error.is_timeout());
-    assert!(error.was_refused_for(Cause::Deadline));
-    assert_eq!(level(&budget), CAPACITY);
 }
 
 /// How many attempts were started, and how many retries granted.
@@ -162,7 +146,7 @@ fn budget() -> Budget {
 }
 
 fn level(budget: &Budget) -> u32 {
-    budget.level(VirtualWorld::new().now())
+    budget.level()
 }
 
 /// Grants every retry, after a second, but only after a number of polls.

@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
-use steadfast::strategy::{Cause, Ending, WhenLimited, WhenTooLate};
+use steadfast::strategy::{Cause, Ending, WhenLimited};
 use steadfast::{
     Adaptive, Backoff, Call, Failure, Reason, RetryStrategy, Standard, VirtualWorld, World, reason,
     retry,
@@ -20,42 +20,6 @@ static ALWAYS: Reason = Reason::new("ALWAYS").always_retried();
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test(start_paused = true)]
-async fn a_call_dropped_while_it_waits_for_its_turn_gives_its_permit_back() {
-    let strategy = limited();
-    let before = newcomer_waits(&strategy);
-    let mut call = Box::pin(retry(&strategy).run(|_| must_not_be_attempted()));
-    assert!(poll(call.as_mut()).await.is_pending());
-    let one = time_for_one(&strategy);
-    assert_close(newcomer_waits(&strategy), before + one);
-    drop(call);
-    assert_close(newcomer_waits(&strategy), before);
-}
-
-#[tokio::test(start_paused = true)]
-async fn calls_that_time_out_while_they_wait_for_their_turn_do_not_make_others_wait() {
-    let strategy = limited();
-    let before = newcomer_waits(&strategy);
-    let mut calls: Vec<_> = (0..100)
-        .map(|_| {
-            let call = retry(&strategy).timeout(SECOND);
-            let call = call.when_too_late(WhenTooLate::Wait);
-            Box::pin(call.run(|_| must_not_be_attempted()))
-        })
-        .collect();
-    for call in &mut calls {
-        assert!(poll(call.as_mut()).await.is_pending());
-    }
-    assert_close(newcomer_waits(&strategy), before);
-    advance(SECOND).await;
-    for call in calls {
-        let error = call.await.expect_err("its turn does not come in time");
-        assert!(error.is_timeout());
-        assert_eq!(error.report().attempts(), 0);
-    }
-    assert_close(newcomer_waits(&strategy), before - SECOND);
-}
-
-#[tokio::test(start_paused = true)]
 async fn calls_whose_turn_comes_too_late_fail_at_once_and_do_not_make_others_wait() {
     let strategy = limited();
     let before = newcomer_waits(&strategy);
@@ -67,21 +31,6 @@ async fn calls_whose_turn_comes_too_late_fail_at_once_and_do_not_make_others_wai
         let refusal = error.refusal().expect("it was refused");
         assert_close(refusal.delay().expect("it would have waited"), before);
     }
-    assert_close(newcomer_waits(&strategy), before);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_dropped_in_its_attempt_has_used_its_permit() {
-    let strategy = limited();
-    let attempts = Cell::new(0);
-    let mut call = Box::pin(retry(&strategy).run(|_| {
-        attempts.set(attempts.get() + 1);
-        std::future::pending::<io::Result<()>>()
-    }));
-    take_turn(&strategy, call.as_mut()).await;
-    assert_eq!(attempts.get(), 1);
-    let before = newcomer_waits(&strategy);
-    drop(call);
     assert_close(newcomer_waits(&strategy), before);
 }
 

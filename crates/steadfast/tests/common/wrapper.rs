@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use steadfast::strategy::{Admission, Decision, Ending, ForeignToken, RetryToken, StrategyInfo};
+use steadfast::strategy::{Admission, Decision, Ending, Refusal, RetryToken, StrategyInfo};
 use steadfast::{Failure, Request, RetryStrategy, World};
 
 /// The methods of a strategy.
@@ -66,11 +66,7 @@ impl<S: RetryStrategy> RetryStrategy for Wrapper<S> {
             .refresh_retry_token(token, request, failure, world)
     }
 
-    fn record_success(
-        &self,
-        token: Option<RetryToken>,
-        world: &dyn World,
-    ) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, world: &dyn World) -> Result<(), Refusal> {
         self.enter(Method::RecordSuccess);
         self.inner.record_success(token, world)
     }

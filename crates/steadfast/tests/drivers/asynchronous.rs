@@ -160,30 +160,6 @@ async fn a_write_that_was_cut_is_not_sent_again_and_is_ambiguous() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_idempotent_or_was_never_sent_times_out_without_ambiguity() {
-    let call = retry(BestEffort::default())
-        .idempotent(true)
-        .timeout(1000 * MS);
-    let idempotent = error_of(call, endless).await;
-    let call = retry(BestEffort::default()).timeout(1000 * MS);
-    let never_sent = error_of(call, failing).await;
-    for error in [idempotent, never_sent] {
-        assert_eq!(error.verdict(), Verdict::TimedOut(Certainty::Unambiguous));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_wait_that_reaches_the_deadline_ends_there_with_the_last_error() {
-    let start = Instant::now();
-    let call = retry(waiting(700 * MS)).timeout(1000 * MS);
-    let error = error_of(call, failing).await;
-    assert_eq!(start.elapsed(), 1000 * MS);
-    assert_eq!(error.report().attempts(), 2);
-    assert_eq!(error.report().retries(), 1, "the second was not made");
-    assert!(error.last_error().is_some());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_call_without_any_time_is_over_before_it_began() {
     let error = retry(&BestEffort::default())
         .timeout(Duration::ZERO)
@@ -192,15 +168,6 @@ async fn a_call_without_any_time_is_over_before_it_began() {
         .expect_err("it has no time");
     assert_eq!(error.verdict(), Verdict::TimedOut(Certainty::Unambiguous));
     assert_eq!(error.report().attempts(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_attempt_without_any_time_of_its_own_is_cut_at_once() {
-    let start = Instant::now();
-    let call = retry(BestEffort::default()).attempt_timeout(Duration::ZERO);
-    let error = error_of(call, endless).await;
-    assert!(error.is_ambiguous());
-    assert!(start.elapsed() <= MS, "a timer ticks once at most");
 }
 
 #[tokio::test(start_paused = true)]
@@ -245,23 +212,4 @@ async fn retries_without_a_delay_do_not_starve_the_runtime() {
         let attempts = answer.expect("the connection comes");
         assert!(attempts <= 12, "{attempts} attempts in 100 ms");
     }
-}
-
-/// The second retry in a row yields, before there is any wait.
-#[tokio::test(start_paused = true)]
-async fn a_retry_without_a_delay_lets_other_tasks_run_first() {
-    let (open, connected) = tokio::sync::watch::channel(false);
-    tokio::spawn(async move { open.send_replace(true) });
-    let start = Instant::now();
-    let answer = retry(&waiting(Duration::ZERO))
-        .classify(Failure::clone)
-        .run(|attempt| {
-            ready(match *connected.borrow() {
-                true => Ok(attempt.number()),
-                false => Err(unsent()),
-            })
-        })
-        .await;
-    let attempts = answer.expect("the other task runs");
-    assert_eq!((attempts, start.elapsed()), (3, Duration::ZERO));
 }

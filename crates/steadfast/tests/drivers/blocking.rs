@@ -1,45 +1,11 @@
 //! The blocking driver, as far as it can be seen without waiting.
 
-use std::io;
 use std::time::Duration;
 
-use steadfast::report::Certainty;
 use steadfast::strategy::Cause;
-use steadfast::{BestEffort, Failure, Verdict, retry};
+use steadfast::{Failure, retry};
 
 use crate::{MS, unsent, waiting};
-
-#[test]
-fn an_attempt_is_given_its_own_time_or_what_is_left_if_that_is_less() {
-    let given = |timeout: Duration, attempt_timeout: Duration| {
-        let answer = retry(&BestEffort::default())
-            .timeout(timeout)
-            .attempt_timeout(attempt_timeout)
-            .run_blocking(|attempt| io::Result::Ok(attempt.remaining()));
-        answer.expect("it succeeds").expect("there is a limit")
-    };
-    let (hour, minute) = (3_600_000 * MS, 60_000 * MS);
-    assert_eq!(given(hour, minute), minute);
-    let left = given(minute, hour);
-    assert!(left <= minute && left > minute / 2, "{left:?}");
-}
-
-#[test]
-fn without_a_deadline_an_attempt_is_given_no_limit() {
-    let answer =
-        retry(&BestEffort::default()).run_blocking(|attempt| io::Result::Ok(attempt.remaining()));
-    assert_eq!(answer.expect("it succeeds"), None);
-}
-
-#[test]
-fn a_call_without_any_time_is_over_before_it_began() {
-    let error = retry(&BestEffort::default())
-        .timeout(Duration::ZERO)
-        .run_blocking(|_| -> io::Result<()> { panic!("an attempt without time") })
-        .expect_err("it has no time");
-    assert_eq!(error.verdict(), Verdict::TimedOut(Certainty::Unambiguous));
-    assert_eq!(error.report().attempts(), 0);
-}
 
 #[test]
 fn attempts_are_numbered_and_the_last_error_is_kept() {

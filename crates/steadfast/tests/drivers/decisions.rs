@@ -7,7 +7,7 @@ use std::task::{Poll, Waker};
 use std::thread;
 
 use steadfast::report::Certainty;
-use steadfast::strategy::{Cause, Decision, Refusal, RetryAction, from_async_fn, from_decision};
+use steadfast::strategy::{Cause, Decision, RetryAction, from_async_fn, from_decision};
 use steadfast::{Failure, Verdict, retry};
 use tokio::time::{Instant, sleep};
 
@@ -59,21 +59,6 @@ async fn the_delay_counts_from_the_decision() {
         .await;
     let (started, left) = (500 * MS, Some(500 * MS));
     assert_eq!(second_at.expect("it succeeds"), (started, left));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_decision_against_a_retry_ends_the_call_with_the_error_it_raises() {
-    let strategy = from_decision(|_, _, _| {
-        Decision::pending(async {
-            sleep(300 * MS).await;
-            Err(Refusal::new(Cause::Declined).raising("the oracle says no"))
-        })
-    });
-    let call = retry(&strategy);
-    let error = error_of(call, failing).await;
-    assert!(error.was_refused_for(Cause::Declined));
-    let raised = error.raised().map(ToString::to_string);
-    assert_eq!(raised.as_deref(), Some("the oracle says no"));
 }
 
 #[test]
@@ -155,28 +140,6 @@ async fn an_async_function_decides_and_its_delay_is_never_shorter_than_the_hint(
     assert_eq!(start.elapsed(), 1200 * MS, "the refusal takes its time too");
     assert!(error.was_refused_for(Cause::Declined));
     assert_eq!(error.raised().unwrap().to_string(), "the oracle says no");
-}
-
-#[tokio::test(start_paused = true)]
-async fn law_1_an_async_function_is_not_asked_about_an_unsafe_retry() {
-    let strategy = from_async_fn(|_, _| async { RetryAction::with_duration(MS) });
-    let in_flight = || Failure::in_flight(&steadfast::reason::SOCKET_CLOSED_WHILE_IN_FLIGHT);
-    let error = error_of(retry(&strategy), |_| ready(Err(in_flight()))).await;
-    assert_eq!(error.report().attempts(), 1);
-    assert!(error.was_refused_for(Cause::Unsafe));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_async_function_that_panics_or_never_ends_ends_the_call() {
-    let panicking = from_async_fn(|_, _| async { panic!("out of ideas") });
-    let error = error_of(retry(&panicking), failing).await;
-    assert!(error.was_refused_for(Cause::StrategyFailed));
-
-    let start = Instant::now();
-    let endless = from_async_fn(|_, _| pending());
-    let error = error_of(retry(&endless).timeout(100 * MS), failing).await;
-    assert!(error.is_timeout());
-    assert_eq!(start.elapsed(), 100 * MS);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,9 +3,7 @@
 use std::future::ready;
 use std::io;
 
-use steadfast::{
-    BestEffort, Budget, LoadAware, RetryStrategy, Standard, StrategyExt, VirtualWorld, World, retry,
-};
+use steadfast::{BestEffort, Budget, LoadAware, RetryStrategy, Standard, StrategyExt, retry};
 
 /// A budget of 500 with 50 in it, to which a success gives 1.
 fn low() -> Budget {
@@ -23,10 +21,7 @@ async fn every_budget_around_a_strategy_gets_its_refund() {
     let (own, outer) = (low(), low());
     let standard = Standard::builder().budget(own.clone()).build();
     let standard = standard.expect("the settings are valid");
-    let levels = || {
-        let now = VirtualWorld::new().now();
-        (own.level(now), outer.level(now))
-    };
+    let levels = || (own.level(), outer.level());
     succeed(&standard).await;
     assert_eq!(levels(), (51, 50));
     succeed(standard.clone().max_attempts(2).expect("valid")).await;

@@ -26,19 +26,6 @@ async fn a_call_with_all_the_time_in_the_world_is_made_and_retried() {
     }
 }
 
-#[test]
-fn a_blocking_call_with_all_the_time_in_the_world_is_made_and_retried() {
-    let answer = retry(&waiting(Duration::ZERO))
-        .timeout(Duration::MAX)
-        .attempt_timeout(Duration::MAX)
-        .classify(Failure::clone)
-        .run_blocking(|attempt| match attempt.number() {
-            1 => Err(unsent()),
-            _ => Ok(42),
-        });
-    assert_eq!(answer.expect("it succeeds"), 42);
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_longest_delay_is_cut_by_the_shortest_deadline() {
     let call = retry(waiting(Duration::MAX)).timeout(MS);

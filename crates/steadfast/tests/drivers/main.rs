@@ -11,8 +11,6 @@ mod huge;
 mod inner_errors;
 mod lending;
 mod nested;
-mod observer;
-mod real;
 mod refill;
 mod shape;
 mod shed;

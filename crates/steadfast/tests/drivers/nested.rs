@@ -11,7 +11,7 @@ use std::task::{Context, Waker};
 use steadfast::classify::any_error;
 use steadfast::reason::OPERATION_FAILED;
 use steadfast::strategy::Cause;
-use steadfast::{Attempt, Backoff, Error, FailFast, Failure, Standard, retry};
+use steadfast::{Attempt, Backoff, Error, Failure, Standard, retry};
 
 use crate::unsent;
 
@@ -67,21 +67,6 @@ async fn by_default_a_call_does_not_retry_an_inner_call_that_was_retried() {
         inner(&sent).await.map_err(Into::into)
     };
     let error = outer().classify(any_error).run(boxed).await.unwrap_err();
-    assert_eq!(sent.get(), 3);
-    assert!(error.was_refused_for(Cause::NotRetryable), "{error:#}");
-}
-
-#[test]
-fn by_default_a_blocking_call_does_not_retry_an_inner_call_that_was_retried() {
-    let (strategy, sent) = (three_attempts(), Cell::new(0));
-    let call = || retry(&strategy).idempotent(true);
-    let inner = || {
-        call().run_blocking(|_| {
-            sent.set(sent.get() + 1);
-            Err::<(), _>(reset())
-        })
-    };
-    let error = call().run_blocking(|_| inner()).unwrap_err();
     assert_eq!(sent.get(), 3);
     assert!(error.was_refused_for(Cause::NotRetryable), "{error:#}");
 }
@@ -192,25 +177,6 @@ async fn a_shared_future_that_a_second_attempt_polls_first_has_all_its_attempts(
     assert_three_attempts(&error);
 }
 
-#[tokio::test]
-async fn an_inner_call_that_succeeded_after_a_retry_does_not_stop_the_outer_one() {
-    let (strategy, sent) = (three_attempts(), Cell::new(0));
-    let call = || retry(&strategy).idempotent(true);
-    let attempts = async |_| {
-        let inner = call().run(|attempt| {
-            ready(match attempt.number() {
-                1 => Err(reset()),
-                _ => Ok(()),
-            })
-        });
-        inner.await.expect("its second attempt succeeds");
-        sent.set(sent.get() + 1);
-        Err::<(), _>(reset())
-    };
-    assert_three_attempts(&call().run(attempts).await.unwrap_err());
-    assert_eq!(sent.get(), 3);
-}
-
 /// The outer call is declared idempotent, but the inner one may have been applied.
 #[tokio::test]
 async fn an_inner_call_that_may_have_been_applied_is_not_made_again() {
@@ -226,19 +192,4 @@ async fn an_inner_call_that_may_have_been_applied_is_not_made_again() {
     assert_eq!(sent.get(), 1);
     let error = retry(&strategy).run(|_| inner()).await.unwrap_err();
     assert!(error.is_ambiguous());
-}
-
-/// The inner call made one attempt, so the outer one decides as for its own failure.
-#[tokio::test]
-async fn an_inner_call_that_was_not_retried_is_a_failure_like_any_other() {
-    let (strategy, fail_fast, sent) = (three_attempts(), FailFast::new(), Cell::new(0));
-    let inner = || {
-        retry(&fail_fast).idempotent(true).run(|_| {
-            sent.set(sent.get() + 1);
-            ready(Err::<(), _>(reset()))
-        })
-    };
-    let outer = retry(&strategy).idempotent(true);
-    assert_three_attempts(&outer.run(|_| inner()).await.unwrap_err());
-    assert_eq!(sent.get(), 3);
 }

@@ -3,14 +3,14 @@
 use std::cell::Cell;
 
 use steadfast::strategy::Cause;
-use steadfast::{Failure, Standard, VirtualWorld, World, retry};
+use steadfast::{Failure, Standard, VirtualWorld, retry};
 
 use crate::unsent;
 
 #[test]
 fn after_an_outage_retries_come_back_as_requests_succeed() {
     let (strategy, world) = (Standard::guidance(), VirtualWorld::new());
-    let level = || strategy.budget().level(world.now());
+    let level = || strategy.budget().level();
     let call = || retry(&strategy).world(&world).classify(Failure::clone);
     let fails = || call().run_blocking(|_| Err::<(), _>(unsent()));
     let succeeds = || call().run_blocking(|_| Ok::<_, Failure>(())).unwrap();

@@ -77,15 +77,3 @@ fn a_blocking_call_that_is_shed_makes_no_attempt() {
         .expect_err("it is shed");
     check(&error, &events);
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_long_poll_that_is_shed_does_not_spin() {
-    let error = retry(&Shedding)
-        .long_polling(true)
-        .run(async |_| -> io::Result<()> { panic!("an attempt was made") })
-        .await
-        .expect_err("it is shed");
-    assert!(error.is_shed());
-    let elapsed = error.report().elapsed();
-    assert!(elapsed >= Some(LATER), "{elapsed:?}");
-}

@@ -6,9 +6,7 @@ use std::io;
 
 use steadfast::classify::Unaccepted;
 use steadfast::strategy::Cause;
-use steadfast::{
-    BestEffort, Budget, Failure, Stage, StrategyExt, VirtualWorld, World, reason, retry,
-};
+use steadfast::{BestEffort, Failure, Stage, StrategyExt, reason, retry};
 
 use crate::{MS, unsent, waiting};
 
@@ -98,18 +96,6 @@ fn errors_are_classified_as_ever_and_the_last_result_is_in_the_error() {
 }
 
 #[test]
-fn a_value_that_is_not_accepted_costs_like_a_failure_and_refunds_nothing() {
-    let budget = Budget::builder().build().unwrap();
-    let strategy = BestEffort::default().with_budget(budget.clone());
-    let level = || budget.level(VirtualWorld::new().now());
-    let count = Cell::new(0);
-    let call = || retry(&strategy).idempotent(true);
-    let accepted = call().run_blocking_until(|value| *value > 2, |_| io::Result::Ok(next(&count)));
-    assert_eq!(accepted.expect("the third is accepted"), 3);
-    assert_eq!(level(), 500 - 2 * 5 + 1);
-}
-
-#[test]
 fn a_predicate_that_panics_fails_the_call_with_the_value() {
     let error = retry(&waiting(MS))
         .idempotent(true)
@@ -120,17 +106,4 @@ fn a_predicate_that_panics_fails_the_call_with_the_value() {
     assert!(error.was_refused_for(Cause::StrategyFailed));
     assert!(error.to_string().contains("no idea"), "{error}");
     assert!(matches!(error.last_error(), Some(Unaccepted::Value(7))));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_future_can_be_spawned() {
-    let task = tokio::spawn(async {
-        let strategy = BestEffort::default();
-        let ready = || async { io::Result::Ok(String::from("ready")) };
-        retry(&strategy)
-            .run_until(|state| state == "ready", |_| ready())
-            .await
-            .expect("it is accepted")
-    });
-    assert_eq!(task.await.expect("it does not panic"), "ready");
 }

@@ -3,12 +3,11 @@
 use std::future::{Future, pending, ready};
 use std::io;
 use std::task::{Context, Waker};
-use std::time::Duration;
 
 use steadfast::strategy::{Cause, Decision, RetryToken};
 use steadfast::{
-    Backoff, BestEffort, Budget, Failure, Request, RetryStrategy, Standard, StrategyExt,
-    VirtualWorld, World, reason, retry,
+    Budget, Failure, Request, RetryStrategy, Standard, StrategyExt, VirtualWorld, World, reason,
+    retry,
 };
 
 use crate::wrapper::{Method, Wrapper};
@@ -58,39 +57,6 @@ async fn the_smallest_strategy_is_one_method_and_retries() {
     assert_eq!(error.report().attempts(), 2);
 }
 
-/// Each wait, attempt and budget level is the same with and without the wrapper.
-#[tokio::test]
-async fn a_wrapper_around_a_strategy_changes_nothing() {
-    let standard = |budget: &Budget| {
-        let builder = Standard::builder().max_attempts(3).budget(budget.clone());
-        let backoff = Backoff::constant(10 * MS);
-        builder.backoff(backoff).build().expect("possible")
-    };
-    for failures in 0..4 {
-        for timeout in [5, 15, 1000] {
-            let run = async |wrapped: bool| {
-                let (world, budget) = (VirtualWorld::new(), low());
-                let inner: Box<dyn RetryStrategy> = match wrapped {
-                    true => Box::new(Wrapper::new(standard(&budget), None)),
-                    false => Box::new(standard(&budget)),
-                };
-                let call = retry(&inner).world(&world).timeout(timeout * MS);
-                let answer = call.classify(Failure::clone).run(|attempt| {
-                    ready(match attempt.number() > failures {
-                        true => Ok(attempt.number()),
-                        false => Err(unsent()),
-                    })
-                });
-                let answer = answer
-                    .await
-                    .map_err(|error| format!("{:#}", error.report()));
-                (answer, world.elapsed(), budget.level(world.now()))
-            };
-            assert_eq!(run(true).await, run(false).await);
-        }
-    }
-}
-
 #[tokio::test]
 async fn a_wrapper_sees_every_request_begin_and_end_also_behind_others() {
     let strategy = Wrapper::new(Standard::guidance(), None);
@@ -131,17 +97,6 @@ async fn a_gate_that_refuses_tells_the_strategy_within() {
     assert_eq!(result.unwrap_err().report().attempts(), 1);
     assert_eq!(strategy.count(Method::Refresh), 0);
     assert_eq!(strategy.count(Method::RecordEnd), 1);
-}
-
-#[tokio::test]
-async fn the_first_retry_is_the_first_of_the_backoff_and_counts_for_a_limit() {
-    let backoff = Backoff::custom(|retries| Duration::from_millis(retries.into()));
-    let strategy = BestEffort::new(backoff).max_attempts(3).expect("valid");
-    let world = VirtualWorld::new();
-    let call = retry(&strategy).world(&world).classify(Failure::clone);
-    let error = call.run(|_| ready(Err::<(), _>(unsent()))).await;
-    assert_eq!(error.unwrap_err().report().attempts(), 3);
-    assert_eq!(world.elapsed(), MS);
 }
 
 async fn succeed(strategy: impl RetryStrategy) {

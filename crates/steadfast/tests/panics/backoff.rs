@@ -6,30 +6,10 @@ use std::time::Duration;
 
 use steadfast::strategy::{Ending, WhenLimited};
 use steadfast::{
-    Adaptive, Backoff, BestEffort, Call, Failure, RetryStrategy, Standard, VirtualWorld, World,
-    reason,
+    Adaptive, Backoff, Call, Failure, RetryStrategy, Standard, VirtualWorld, World, reason,
 };
 
-use crate::{assert_failed_by_panic, assert_still_works, call, unsent};
-
-#[tokio::test(start_paused = true)]
-async fn the_request_fails_with_the_panic_and_nothing_is_paid() {
-    let best_effort = BestEffort::new(panics_once());
-    let error = call(&best_effort, Err(unsent()))
-        .await
-        .expect_err("it panicked");
-    assert_failed_by_panic(&error, "lost count");
-    assert_still_works(&best_effort);
-
-    let standard = standard(panics_once());
-    let error = call(&standard, Err(unsent()))
-        .await
-        .expect_err("it panicked");
-    assert_failed_by_panic(&error, "lost count");
-    let budget = standard.budget();
-    assert_eq!(budget.level(VirtualWorld::new().now()), budget.capacity());
-    assert_still_works(&standard);
-}
+use crate::unsent;
 
 #[test]
 fn the_permit_of_the_retry_comes_back() {

@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use steadfast::{BestEffort, Failure, reason, retry};
+use steadfast::{BestEffort, Failure, retry};
 
 use crate::{assert_failed_by_panic, assert_still_works};
 
@@ -45,23 +45,4 @@ async fn an_attempt_of_which_nothing_is_known_may_have_been_applied() {
         .await
         .expect_err("it panicked");
     assert!(error.is_ambiguous());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_later_attempt_that_cannot_be_read_ends_the_request_too() {
-    let error = retry(&BestEffort::default())
-        .classify(|error: &Result<Failure, Unreadable>| match error {
-            Ok(failure) => failure.clone(),
-            Err(unreadable) => panics(unreadable),
-        })
-        .run(|attempt| {
-            ready(Err::<(), _>(match attempt.number() {
-                1 => Ok(Failure::not_sent(&reason::NOT_AVAILABLE)),
-                _ => Err(Unreadable),
-            }))
-        })
-        .await
-        .expect_err("the second attempt cannot be read");
-    assert_failed_by_panic(&error, "cannot read this");
-    assert_eq!(error.report().attempts(), 2);
 }

@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use steadfast::{Call, Failure, Orchestrator, Step, VirtualWorld, retry};
+use steadfast::{Failure, retry};
 
-use crate::faulty::{faulty, waiting};
+use crate::faulty::faulty;
 use crate::wrapper::Method;
-use crate::{SECOND, assert_still_works, endless, unsent};
+use crate::{assert_still_works, endless};
 
 #[test]
 fn a_call_dropped_in_its_first_attempt_does_not_panic() {
@@ -21,25 +21,6 @@ fn a_call_dropped_in_its_first_attempt_does_not_panic() {
     }
     assert_eq!(strategy.count(Method::RecordEnd), 1);
     assert_still_works(&strategy);
-}
-
-#[test]
-fn a_request_dropped_in_a_later_attempt_or_in_a_wait_does_not_panic() {
-    for waits in [true, false] {
-        let strategy = waiting(Method::RecordEnd, SECOND);
-        let world = VirtualWorld::new();
-        let mut request = Orchestrator::new(&strategy, Call::new("op"));
-        assert!(matches!(request.begin(&world), Step::Attempt));
-        assert!(matches!(
-            request.handle_failure(unsent(), &world),
-            Step::Wait { delay: SECOND, .. }
-        ));
-        if !waits {
-            assert!(matches!(request.handle_waited(&world), Step::Attempt));
-        }
-        drop(request);
-        assert_eq!(strategy.count(Method::RecordEnd), 1);
-    }
 }
 
 #[test]

@@ -2,14 +2,9 @@
 
 use std::future::ready;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
 
 use steadfast::strategy::Cause;
-use steadfast::world::Roll;
-use steadfast::{
-    Call, Error, FailFast, Failure, Orchestrator, RetryEvent, Standard, Step, VirtualWorld, World,
-    retry,
-};
+use steadfast::{Error, FailFast, Failure, RetryEvent, Standard, retry};
 
 use crate::{assert_failed_by_panic, assert_still_works, unsent};
 
@@ -23,7 +18,7 @@ fn assert_failed<E>(error: &Error<E>, strategy: &Standard) {
     assert_failed_by_panic(error, "cannot count this");
     let report = error.report();
     assert_eq!((report.attempts(), report.retries()), (1, 0));
-    assert_eq!(strategy.budget().level(VirtualWorld::new().now()), 500);
+    assert_eq!(strategy.budget().level(), 500);
     assert_still_works(strategy);
 }
 
@@ -44,36 +39,6 @@ async fn a_panic_about_a_retry_fails_the_request_and_nothing_else() {
         .classify(Failure::clone)
         .run_blocking(|_| Err::<(), _>(unsent()))
         .expect_err("it panicked");
-    assert_failed(&error, &strategy);
-}
-
-/// A world of a driver by hand, whose observer panics.
-struct Faulty(VirtualWorld);
-
-impl World for Faulty {
-    fn now(&self) -> Instant {
-        self.0.now()
-    }
-
-    fn roll(&self) -> Roll {
-        self.0.roll()
-    }
-
-    fn observe(&self, event: &RetryEvent<'_>) {
-        panics(event);
-    }
-}
-
-#[test]
-fn a_driver_by_hand_gets_the_verdict() {
-    let (strategy, world) = (Standard::guidance(), Faulty(VirtualWorld::new()));
-    let mut request = Orchestrator::new(&strategy, Call::new("get"));
-    assert!(matches!(request.begin(&world), Step::Attempt));
-    assert!(matches!(
-        request.handle_failure(unsent(), &world),
-        Step::GiveUp(_)
-    ));
-    let error: Error<Failure> = Error::from_parts(request.take_report(), None);
     assert_failed(&error, &strategy);
 }
 

@@ -1,19 +1,14 @@
 //! Budgets as data, so that a test can keep its own model of them.
 
-use std::time::Duration;
-
 use proptest::prelude::*;
 use steadfast::Budget;
 use steadfast::budget::{Costs, Refund};
-
-use crate::lengths;
 
 #[derive(Clone, Debug)]
 pub(crate) struct BudgetData {
     pub(crate) capacity: u32,
     pub(crate) costs: Costs,
     pub(crate) refund: Refund,
-    pub(crate) refill: Option<(u32, Duration)>,
 }
 
 impl BudgetData {
@@ -22,12 +17,8 @@ impl BudgetData {
             .capacity(self.capacity)
             .costs(self.costs)
             .refund(self.refund);
-        match self.refill {
-            Some((tokens, every)) => builder.refill(tokens, every),
-            None => builder,
-        }
-        .build()
-        .expect("costs are drawn from the capacity, and refills take hours at most")
+        let built = builder.build();
+        built.expect("costs are drawn from the capacity")
     }
 }
 
@@ -40,13 +31,11 @@ pub(crate) fn budgets() -> BoxedStrategy<BudgetData> {
                 (0..30u32).prop_map(Refund::Fixed),
                 (0..30u32).prop_map(Refund::LastCostOr),
             ];
-            let refill = prop::option::weighted(0.4, (1..20u32, lengths()));
-            (cost(), cost(), cost(), refund, refill).prop_map(
-                move |(normal, timeout, throttling, refund, refill)| BudgetData {
+            (cost(), cost(), cost(), refund).prop_map(
+                move |(normal, timeout, throttling, refund)| BudgetData {
                     capacity,
                     costs: Costs::new(normal, timeout, throttling),
                     refund,
-                    refill,
                 },
             )
         })

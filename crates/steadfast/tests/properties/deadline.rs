@@ -52,19 +52,6 @@ proptest! {
             other => prop_assert!(false, "ended with {other:?}"),
         }
     }
-
-    #[test]
-    fn the_same_seed_makes_the_same_run(
-        strategy in strategies(),
-        scripts in prop::collection::vec(scripts(failures()), 1..5),
-        seed: u64,
-    ) {
-        let outlines = || -> Vec<String> {
-            let requests = run(&*strategy.build().strategy, &scripts, seed, |_, _, _| {});
-            requests.iter().map(Simulated::outline).collect()
-        };
-        prop_assert_eq!(outlines(), outlines());
-    }
 }
 
 /// Too rare to be drawn.

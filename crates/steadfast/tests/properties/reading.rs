@@ -20,9 +20,9 @@ fn look(built: &Built, now: Instant) {
         now + Duration::from_secs(7),
         now - Duration::from_secs(7),
     ] {
-        info.budget_left(now);
+        info.budget_left();
         for (_, budget) in &built.budgets {
-            budget.level(now);
+            budget.level();
             let _ = (format!("{budget} {budget:?}"), budget.load());
         }
         drop(info.fork(now));

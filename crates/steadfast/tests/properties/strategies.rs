@@ -233,7 +233,6 @@ fn delays() -> BoxedStrategy<Delays> {
         Jitter::None,
         Jitter::Full,
         Jitter::Equal,
-        Jitter::Decorrelated,
         Jitter::FullThenEqual,
     ]);
     (shape, jitter)

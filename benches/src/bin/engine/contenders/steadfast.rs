@@ -3,7 +3,7 @@
 use std::time::Duration;
 use steadfast::classify::RetryInfo;
 use steadfast::failure::Safety;
-use steadfast::strategy::{Admission, Cause, Decision, Ending, ForeignToken, Refusal, RetryToken};
+use steadfast::strategy::{Admission, Cause, Decision, Ending, Refusal, RetryToken};
 use steadfast::{
     Backoff, BestEffort, Failure, Jitter, LoadAware, Request, RetryStrategy, Standard, World, retry,
 };
@@ -169,7 +169,7 @@ impl RetryStrategy for Wrapper {
         &self,
         token: Option<RetryToken>,
         world: &dyn World,
-    ) -> Result<(), ForeignToken> {
+    ) -> Result<(), Refusal> {
         self.0.record_success(token, world)
     }
 

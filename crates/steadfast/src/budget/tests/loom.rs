@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::budget::level::{Earned, Timed};
+use crate::budget::level::Level;
 
 const CAPACITY: u32 = 10;
 const SECOND: u64 = 1_000_000_000;
@@ -28,14 +28,14 @@ type Reply = Option<Result<(), u32>>;
 
 #[test]
 fn of_two_payments_that_fit_one_by_one_but_not_together_one_is_made() {
-    check_earned(5, &[&[Op::Take(3)], &[Op::Take(3)]]);
+    check(5, &[&[Op::Take(3)], &[Op::Take(3)]]);
 }
 
 #[test]
 fn payments_and_refunds_at_once_lose_nothing() {
-    check_earned(3, &[&[Op::Take(2)], &[Op::Give(2)]]);
-    check_earned(1, &[&[Op::Take(2)], &[Op::Give(1)], &[Op::Give(1)]]);
-    check_earned(
+    check(3, &[&[Op::Take(2)], &[Op::Give(2)]]);
+    check(1, &[&[Op::Take(2)], &[Op::Give(1)], &[Op::Give(1)]]);
+    check(
         6,
         &[&[Op::Take(5), Op::Give(5)], &[Op::Take(5), Op::Give(5)]],
     );
@@ -43,40 +43,14 @@ fn payments_and_refunds_at_once_lose_nothing() {
 
 #[test]
 fn refunds_at_once_do_not_fill_above_the_capacity() {
-    check_earned(CAPACITY - 1, &[&[Op::Give(1)], &[Op::Give(1)]]);
-    check_earned(
+    check(CAPACITY - 1, &[&[Op::Give(1)], &[Op::Give(1)]]);
+    check(
         CAPACITY - 3,
         &[&[Op::Give(5)], &[Op::Give(5)], &[Op::Take(1)]],
     );
 }
 
-#[test]
-fn a_timed_level_loses_nothing_either() {
-    check_timed(5, &[&[Op::Take(3)], &[Op::Take(3)]]);
-    check_timed(3, &[&[Op::Take(2)], &[Op::Give(2)]]);
-    check_timed(CAPACITY - 3, &[&[Op::Give(5)], &[Op::Give(5)]]);
-}
-
-#[test]
-fn threads_that_disagree_on_the_time_are_granted_no_more_than_the_latest_time_allows() {
-    loom::model(|| {
-        // Two tokens now, and one more each second.
-        let level = Arc::new(Timed::new(SECOND, CAPACITY, 2));
-        let threads = [0, 1].map(|seconds| {
-            let level = Arc::clone(&level);
-            thread::spawn(move || level.take(2, seconds * SECOND).is_ok())
-        });
-        let paid: u32 = threads
-            .into_iter()
-            .map(|one| 2 * u32::from(joined(one)))
-            .sum();
-        // Three tokens by the end of the second: one payment, whoever makes it.
-        assert_eq!(paid, 2);
-        assert_eq!(level.get(SECOND), 1);
-    });
-}
-
-fn check_earned(initial: u32, threads: &'static [&'static [Op]]) {
+fn check(initial: u32, threads: &'static [&'static [Op]]) {
     let apply = |level: &Earned, op| match op {
         Op::Take(cost) => Some(level.take(cost)),
         Op::Give(amount) => {
@@ -85,22 +59,6 @@ fn check_earned(initial: u32, threads: &'static [&'static [Op]]) {
         }
     };
     check(threads, move || Earned::new(initial), apply, Earned::get);
-}
-
-fn check_timed(initial: u32, threads: &'static [&'static [Op]]) {
-    let apply = |level: &Timed, op| match op {
-        Op::Take(cost) => Some(level.take(cost, 0)),
-        Op::Give(amount) => {
-            level.give(amount);
-            None
-        }
-    };
-    check(
-        threads,
-        move || Timed::new(SECOND, CAPACITY, initial),
-        apply,
-        |level| level.get(0),
-    );
 }
 
 /// Runs each list of operations on a thread of its own, in every interleaving,

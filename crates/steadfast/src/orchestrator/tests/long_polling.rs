@@ -13,7 +13,7 @@ fn poll() -> Call {
 /// AWS's behaviour 2.1 on an empty budget.
 fn broke() -> Standard {
     let budget = Standard::aws_2_1().budget().clone();
-    while budget.pay(5, &VirtualWorld::new()).is_ok() {}
+    while budget.pay(5).is_ok() {}
     Standard::aws_2_1()
         .to_builder()
         .max_attempts(5)
@@ -131,16 +131,6 @@ fn a_long_poll_with_tokens_left_is_retried_and_a_success_is_not_delayed() {
 }
 
 #[test]
-fn a_refusal_that_names_no_delay_comes_after_a_second() {
-    let world = VirtualWorld::new();
-    let refusing =
-        crate::strategy::from_decision(|_, _, _| Refusal::new(Cause::BudgetEmpty).into());
-    let mut request = begun(refusing, poll(), &world);
-    let step = request.handle_failure(server_error(), &world);
-    assert_eq!(waits(step), Duration::from_secs(1));
-}
-
-#[test]
 fn a_held_back_refusal_is_delivered_when_the_request_is_woken_or_cancelled() {
     let world = VirtualWorld::new();
     for end in [
@@ -156,38 +146,15 @@ fn a_held_back_refusal_is_delivered_when_the_request_is_woken_or_cancelled() {
 }
 
 #[test]
-fn a_long_poll_under_a_budget_of_its_own_waits_like_the_strategy_within() {
-    let world = VirtualWorld::new();
-    let empty = Budget::builder().capacity(10).build().unwrap();
-    empty.pay(10, &world).expect("it is full");
-    let within = crate::Backoff::constant(70 * MS);
-    let strategy = BestEffort::new(within).with_budget(empty);
-    let mut request = begun(strategy, poll(), &world);
-    let step = request.handle_failure(server_error(), &world);
-    assert_eq!(waits(step), 70 * MS);
-}
-
-#[test]
 fn a_retry_that_an_outer_budget_refuses_costs_the_inner_one_nothing() {
     let world = VirtualWorld::new();
     let empty = Budget::builder().capacity(10).build().unwrap();
-    empty.pay(10, &world).expect("it is full");
+    empty.pay(10).expect("it is full");
     let within = Standard::guidance();
     let inner = within.budget().clone();
     let strategy = within.with_budget(empty.clone());
     let mut request = begun(strategy, poll().long_polling(false), &world);
     let step = request.handle_failure(server_error(), &world);
     refused_for_its_budget(&mut request, step);
-    assert_eq!(
-        (inner.level(world.now()), empty.level(world.now())),
-        (500, 0)
-    );
-}
-
-#[test]
-fn a_strategy_sees_whether_a_request_is_a_long_poll() {
-    for long_polling in [true, false] {
-        let call = poll().long_polling(long_polling);
-        assert_eq!(call.request().is_long_polling(), long_polling);
-    }
+    assert_eq!((inner.level(), empty.level()), (500, 0));
 }

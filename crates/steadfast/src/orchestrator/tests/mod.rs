@@ -18,8 +18,8 @@ use crate::reason::{
 };
 use crate::report::{Certainty, Outcome, Verdict};
 use crate::strategy::{
-    BestEffort, Cause, Decision, Ending, ForeignToken, RetryAction, Standard, StrategyExt,
-    StrategyId, from_fn,
+    BestEffort, Cause, Decision, Ending, Refusal, RetryAction, Standard, StrategyExt, StrategyId,
+    from_fn,
 };
 use crate::testing::*;
 use crate::world::{RecordedEvent, Roll, VirtualWorld};
@@ -204,19 +204,6 @@ fn law_3_two_seconds_into_two_and_a_half_a_second_becomes_half_a_second() {
 }
 
 #[test]
-fn law_3_the_time_that_attempts_take_counts() {
-    // Not only the sleeps: three attempts of a second each use up 2.5 s.
-    let world = VirtualWorld::new();
-    let call = get().timeout(2500 * MS);
-    let mut request = begun(BestEffort::default(), call, &world);
-    for expected in [true, true, false] {
-        world.advance(1000 * MS);
-        assert_eq!(fails(&mut request, locked(), &world), expected);
-    }
-    assert_eq!(request.request().attempts(), 3);
-}
-
-#[test]
 fn law_3_always_retried_reasons_end_at_the_deadline_too() {
     let world = VirtualWorld::new();
     let call = Call::new("upsert").timeout(100 * MS);
@@ -229,16 +216,6 @@ fn law_3_always_retried_reasons_end_at_the_deadline_too() {
     assert_eq!(attempts, 4);
     assert_eq!(world.elapsed(), 100 * MS);
     assert!(request.take_report().verdict().is_timeout());
-}
-
-#[test]
-fn law_3_a_wait_that_ends_late_is_not_followed_by_an_attempt_past_the_deadline() {
-    let world = VirtualWorld::new();
-    let call = get().timeout(10 * MS);
-    let mut request = begun(BestEffort::default(), call, &world);
-    waits(request.handle_failure(locked(), &world));
-    world.advance(11 * MS);
-    assert!(gives_up(request.handle_waited(&world)).is_timeout());
 }
 
 #[test]
@@ -346,16 +323,6 @@ fn law_9_a_finished_request_is_left_alone() {
         assert_eq!(reason, (!succeeds).then_some(&UNKNOWN));
         assert_eq!(request.request().retries(), 0);
     }
-}
-
-#[test]
-fn a_request_that_waits_is_not_failed_twice() {
-    let world = VirtualWorld::new();
-    let mut request = begun(BestEffort::default(), get(), &world);
-    let _ = request.handle_failure(locked(), &world);
-    let again = request.handle_failure(locked(), &world);
-    assert!(matches!(again, Step::LeftAlone));
-    assert_eq!(request.request().retries(), 1);
 }
 
 /// Delays the first attempt, and takes its time to grant a retry.
@@ -472,15 +439,6 @@ fn law_8_a_dropped_request_is_reported_to_its_strategy_once() {
 }
 
 #[test]
-fn law_8_a_free_first_attempt_that_is_dropped_is_reported_as_one_that_was_made() {
-    let (world, strategy) = (VirtualWorld::new(), Own::admitting(|_| Admission::Free));
-    drop(begun(&strategy, get(), &world));
-    assert_eq!(strategy.take_told(), [Told::Began, dropped(true)]);
-    drop(Orchestrator::new(&strategy, get()));
-    assert_eq!(strategy.take_told(), [], "it had not begun");
-}
-
-#[test]
 fn a_free_first_attempt_has_a_token_only_if_it_fails() {
     let (world, strategy) = (VirtualWorld::new(), Own::admitting(|_| Admission::Free));
     let mut request = begun(&strategy, get(), &world);
@@ -500,24 +458,6 @@ fn a_free_first_attempt_has_a_token_only_if_it_fails() {
         strategy.take_told(),
         [Told::Began, Told::Failed, Told::Succeeded { free }]
     );
-}
-
-#[test]
-fn a_refusal_by_law_is_reported_to_the_strategy() {
-    let world = VirtualWorld::new();
-    let ended = Told::Ended {
-        by_failure: true,
-        attempt_made: true,
-        withdrawn: false,
-    };
-    for strategy in [Own::admitting(|_| Admission::Free), slow()] {
-        let mut request = Orchestrator::new(&strategy, Call::new("upsert"));
-        let _ = request.begin(&world);
-        let _ = request.handle_waited(&world);
-        let _ = request.handle_failure(Failure::in_flight(&LOCKED), &world);
-        drop(request);
-        assert_eq!(strategy.take_told(), [Told::Began, ended]);
-    }
 }
 
 #[test]
@@ -607,18 +547,6 @@ fn a_throttled_write_may_be_retried_because_it_was_refused() {
         Failure::responded(&THROTTLED).throttling(),
         &world
     ));
-}
-
-#[test]
-fn a_call_without_any_time_is_over_before_its_first_attempt() {
-    let world = VirtualWorld::new();
-    let mut request = Orchestrator::new(
-        BestEffort::default(),
-        Call::new("put").timeout(Duration::ZERO),
-    );
-    let verdict = gives_up(request.begin(&world));
-    assert_eq!(verdict, Verdict::TimedOut(Certainty::Unambiguous));
-    assert_eq!(request.take_report().attempts(), 0);
 }
 
 #[test]

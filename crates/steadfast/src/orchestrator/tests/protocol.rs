@@ -57,7 +57,7 @@ fn a_prescribed_delay_does_not_overrule_a_strategy() {
 fn an_answer_that_is_final_fails_the_request_and_is_a_success_to_the_strategy() {
     let world = VirtualWorld::new();
     let strategy = Standard::guidance();
-    let left = || strategy.info().budget_left(world.now());
+    let left = || strategy.info().budget_left();
     let full = left();
     let mut request = begun(&strategy, get(), &world);
     let busy = Failure::responded(&crate::reason::THROTTLED);
@@ -78,7 +78,7 @@ fn an_answer_that_is_final_fails_the_request_and_is_a_success_to_the_strategy() 
 fn what_cannot_be_sent_is_neither_a_success_nor_a_failure_to_the_strategy() {
     let world = VirtualWorld::new();
     let strategy = Standard::guidance();
-    let left = || strategy.info().budget_left(world.now());
+    let left = || strategy.info().budget_left();
     let mut request = begun(&strategy, Call::new("set"), &world);
     let full = left();
     request.handle_unsendable(&world);

@@ -3,7 +3,6 @@
 use super::*;
 use crate::error::Error;
 use crate::reason::LOAD_SHED;
-use crate::strategy::from_decision;
 
 /// Sheds every request, and says when to try again.
 fn shedding() -> Own {
@@ -43,26 +42,6 @@ fn a_shed_request_makes_no_attempt_and_is_never_ambiguous() {
 }
 
 #[test]
-fn the_error_of_a_shed_request_says_so_and_when_to_try_again() {
-    let world = VirtualWorld::new();
-    let mut request = Orchestrator::new(shedding(), Call::new("put"));
-    gives_up(request.begin(&world));
-    let error: Error<std::io::Error> = Error::new(request.take_report(), None);
-    assert!(error.is_shed());
-    assert_eq!(error.try_again_in(), Some(2 * SECOND));
-    assert_eq!(
-        error.to_string(),
-        "put was shed, was not applied: the client sheds load, nothing was sent; \
-         try again in 2.00 s"
-    );
-    assert_eq!(
-        format!("{error:#}"),
-        "put was shed, was not applied\n  strategy  a custom strategy   not idempotent\n  \
-         –        0 ms  nothing was sent  LOAD_SHED; try again in 2.00 s"
-    );
-}
-
-#[test]
 fn an_outer_call_sees_a_shed_request_as_not_sent_with_a_hint() {
     use crate::classify::RetryInfo;
 
@@ -86,14 +65,4 @@ fn a_long_poll_that_is_shed_learns_of_it_when_it_may_try_again() {
     world.advance(2 * SECOND);
     assert_eq!(gives_up(request.handle_waited(&world)), Verdict::Shed);
     assert_eq!(request.take_report().elapsed(), Some(2 * SECOND));
-}
-
-#[test]
-fn a_retry_can_be_shed_too_and_then_the_request_has_failed() {
-    let shed = from_decision(|_, _, _| Refusal::shed(SECOND).into());
-    let world = VirtualWorld::new();
-    let mut request = begun(&shed, Call::new("put"), &world);
-    let cut = Failure::in_flight(&THROTTLED);
-    let verdict = gives_up(request.handle_failure(cut, &world));
-    assert_eq!(verdict, Verdict::Failed(Certainty::Ambiguous));
 }

@@ -27,7 +27,7 @@ impl Registrar {
     }
 
     fn note(&self, token: &RetryToken) {
-        assert_eq!(token.check_issuer(&self.id), Ok(()));
+        assert!(token.check_issuer(&self.id).is_ok());
         let number = token.state::<u32>().expect("every issued token has one");
         self.returned.lock().unwrap().push(*number);
     }
@@ -55,7 +55,7 @@ impl RetryStrategy for Registrar {
         Ok(self.issue(token.next(MS))).into()
     }
 
-    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, _: &dyn World) -> Result<(), Refusal> {
         self.note(&token.expect("no attempt is free"));
         Ok(())
     }
@@ -101,39 +101,6 @@ fn law_5_each_token_comes_back_once_however_the_request_ends() {
         }
         end(request, &world);
         strategy.assert_all_returned_once(how);
-    }
-}
-
-#[test]
-fn law_5_a_token_comes_back_when_the_request_ends_and_not_when_it_is_dropped() {
-    let (strategy, world) = (Registrar::new(), VirtualWorld::new());
-    let mut unsendable = begun(&strategy, Call::new("set"), &world);
-    unsendable.handle_unsendable(&world);
-    strategy.assert_all_returned_once("unsendable");
-
-    let mut waiting = begun(&strategy, Call::new("set"), &world);
-    waits(waiting.handle_failure(locked(), &world));
-    gives_up(waiting.handle_cancel(&world));
-    strategy.assert_all_returned_once("cancelled while it waits");
-    drop((unsendable, waiting));
-    strategy.assert_all_returned_once("dropped later");
-}
-
-#[test]
-fn law_5_a_token_of_another_strategy_buys_no_retry() {
-    let world = VirtualWorld::new();
-    let call = get();
-    let strategies: [Box<dyn RetryStrategy>; 3] = [
-        Box::new(BestEffort::default()),
-        Box::new(Standard::guidance()),
-        Box::new(FailFast::new()),
-    ];
-    for strategy in strategies {
-        let foreign = RetryToken::issued_by(&StrategyId::unique());
-        let failure = Failure::not_sent(&NOT_AVAILABLE);
-        let decision = strategy.refresh_retry_token(foreign, &call.request(), &failure, &world);
-        let refusal = refused(decision);
-        assert_eq!(refusal.cause(), Cause::ForeignToken);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::backoff::{Backoff, Jitter};
 use crate::budget::Budget;
-use crate::strategy::{Adaptive, Decision, WhenLimited, WhenTooLate, from_decision};
+use crate::strategy::{Adaptive, WhenLimited, WhenTooLate};
 
 /// A failure after which the peer asks for two seconds.
 fn busy() -> Failure {
@@ -64,12 +64,11 @@ fn four_hundred(strategy: &dyn RetryStrategy) -> bool {
 fn a_retry_that_would_miss_the_deadline_is_not_paid_for() {
     let standard = Standard::guidance();
     assert!(!four_hundred(&standard), "Smithy strategies fail at once");
-    let now = VirtualWorld::new().now();
-    assert_eq!(standard.budget().level(now), 500);
+    assert_eq!(standard.budget().level(), 500);
 
     let patient = standard.to_builder().when_too_late(WhenTooLate::Wait);
     assert!(four_hundred(&patient.build().unwrap()));
-    assert_eq!(standard.budget().level(now), 500);
+    assert_eq!(standard.budget().level(), 500);
 
     let (outer, middle) = (budget(), budget());
     for strategy in [
@@ -81,63 +80,11 @@ fn a_retry_that_would_miss_the_deadline_is_not_paid_for() {
         ),
     ] {
         assert!(four_hundred(&strategy), "RFC 0049's strategies time out");
-        assert_eq!((outer.level(now), middle.level(now)), (500, 500));
+        assert_eq!((outer.level(), middle.level()), (500, 500));
     }
     let nested = standard.clone().with_budget(outer.clone());
     assert!(!four_hundred(&nested));
-    assert_eq!((outer.level(now), standard.budget().level(now)), (500, 500));
-}
-
-#[test]
-fn a_budget_that_refills_by_time_is_not_charged_either() {
-    let refilled = Budget::builder()
-        .refill(1, Duration::from_secs(3600))
-        .build()
-        .unwrap();
-    let strategy = Standard::guidance().to_builder().budget(refilled.clone());
-    four_hundred(&strategy.build().unwrap());
-    assert_eq!(refilled.level(VirtualWorld::new().now()), 500);
-}
-
-#[test]
-fn a_delay_that_ends_exactly_at_the_deadline_is_not_paid_for_while_it_lasts() {
-    let world = VirtualWorld::new().rolling(Roll::ZERO);
-    let exactly = || Failure::responded(&THROTTLED).with_hint(100 * MS);
-    let mut request = begun(Standard::guidance(), hurried(), &world);
-    let step = request.handle_failure(exactly(), &world);
-    failed_at_once(&mut request, step, 100 * MS);
-
-    let budget = budget();
-    let patient = Standard::builder()
-        .when_too_late(WhenTooLate::Wait)
-        .budget(budget.clone());
-    for strategy in [
-        Box::new(patient.build().unwrap()) as Box<dyn RetryStrategy>,
-        Box::new(BestEffort::default().with_budget(budget.clone())),
-    ] {
-        let mut request = begun(strategy, hurried(), &world);
-        assert_eq!(waits(request.handle_failure(exactly(), &world)), 100 * MS);
-        assert_eq!(budget.level(world.now()), 500);
-    }
-}
-
-#[test]
-fn a_retry_that_would_miss_the_deadline_is_refused_on_an_empty_budget() {
-    let world = VirtualWorld::new();
-    let empty = Budget::builder().initial(0).build().unwrap();
-    let patient = Standard::builder()
-        .when_too_late(WhenTooLate::Wait)
-        .budget(empty.clone());
-    for strategy in [
-        Box::new(patient.build().unwrap()) as Box<dyn RetryStrategy>,
-        Box::new(BestEffort::default().with_budget(empty.clone())),
-    ] {
-        let mut request = begun(strategy, hurried(), &world);
-        gives_up(request.handle_failure(busy(), &world));
-        let report = request.take_report();
-        let cause = report.refusal().map(Refusal::cause);
-        assert_eq!(cause, Some(Cause::BudgetEmpty));
-    }
+    assert_eq!((outer.level(), standard.budget().level()), (500, 500));
 }
 
 #[test]
@@ -184,19 +131,6 @@ fn a_call_overrides_the_rule_of_its_strategy() {
 }
 
 #[test]
-fn a_strategy_of_ones_own_chooses_by_its_token() {
-    let world = VirtualWorld::new();
-    let strategy = from_decision(|token, _, _| {
-        Decision::Ready(Ok(token
-            .next(700 * MS)
-            .when_too_late(WhenTooLate::FailFast)))
-    });
-    let mut request = begun(strategy, hurried(), &world);
-    let step = request.handle_failure(locked(), &world);
-    failed_at_once(&mut request, step, 700 * MS);
-}
-
-#[test]
 fn a_long_poll_that_would_miss_its_deadline_waits_for_it() {
     let world = VirtualWorld::new();
     let poll = hurried().long_polling(true);
@@ -232,28 +166,6 @@ fn a_retry_that_would_miss_the_deadline_holds_no_permit() {
 }
 
 #[test]
-fn a_first_attempt_that_the_limiter_delays_past_the_deadline_fails_at_once() {
-    let world = VirtualWorld::new();
-    let adaptive = Adaptive::new(Standard::guidance(), WhenLimited::Wait);
-    for _ in 0..20 {
-        let mut request = Orchestrator::new(&adaptive, get());
-        let _ = request.begin(&world);
-        let _ = request.handle_failure(busy(), &world);
-        std::mem::forget(request);
-    }
-    let mut late = Orchestrator::new(&adaptive, get().timeout(MS));
-    assert_eq!(
-        gives_up(late.begin(&world)),
-        Verdict::Failed(Certainty::Unambiguous)
-    );
-    let report = late.take_report();
-    let refusal = report.refusal().expect("it was refused");
-    assert_eq!(refusal.cause(), Cause::Deadline);
-    assert!(refusal.delay() > Some(MS));
-    assert_eq!(report.attempts(), 0);
-}
-
-#[test]
 fn what_an_earlier_retry_cost_is_not_returned_with_the_last_wait() {
     let world = VirtualWorld::new();
     let strategy = Standard::builder()
@@ -264,7 +176,7 @@ fn what_an_earlier_retry_cost_is_not_returned_with_the_last_wait() {
     let mut request = begun(&strategy, hurried(), &world);
     assert!(fails(&mut request, locked(), &world));
     assert!(!fails(&mut request, locked(), &world));
-    assert_eq!(strategy.budget().level(world.now()), 495);
+    assert_eq!(strategy.budget().level(), 495);
 
     // Nor after a reason that is always retried.
     let mut request = begun(&strategy, hurried(), &world);
@@ -274,7 +186,7 @@ fn what_an_earlier_retry_cost_is_not_returned_with_the_last_wait() {
         moved().with_prescribed_delay(90 * MS),
         &world
     ));
-    assert_eq!(strategy.budget().level(world.now()), 490);
+    assert_eq!(strategy.budget().level(), 490);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::backoff::Backoff;
-use crate::budget::{Budget, Refund};
+use crate::budget::Budget;
 use crate::strategy::{Adaptive, WhenLimited, WhenTooLate, from_decision};
 
 fn hurried() -> Call {
@@ -63,7 +63,7 @@ fn a_retry_that_the_deadline_prevents_leaves_the_budget_as_it_was() {
     let budget = budget();
     for (name, strategy) in strategies(&budget) {
         let world = VirtualWorld::new();
-        let level = || budget.level(world.now());
+        let level = || budget.level();
         let mut request = begun(&strategy, hurried(), &world);
         let step = fail(&mut request, &world);
         let (delay, capped) = (100 * MS, true);
@@ -82,7 +82,7 @@ fn a_request_that_is_woken_pays_once_and_makes_its_attempt() {
     let mut left = 500;
     for (name, strategy) in strategies(&budget) {
         let world = VirtualWorld::new();
-        let level = || budget.level(world.now());
+        let level = || budget.level();
         let mut request = begun(&strategy, hurried(), &world);
         waits(fail(&mut request, &world));
         world.advance(30 * MS);
@@ -186,57 +186,8 @@ fn an_awaited_decision_whose_delay_no_longer_fits_costs_nothing_in_the_end() {
                 assert_eq!(rule, WhenTooLate::FailFast);
             }
         }
-        assert_eq!(budget.level(world.now()), 500, "{rule:?}");
+        assert_eq!(budget.level(), 500, "{rule:?}");
     }
-}
-
-#[test]
-fn a_request_that_is_woken_before_its_deadline_pays_for_the_attempt() {
-    let (world, outer) = (VirtualWorld::new().recording(), budget());
-    let inner = Budget::builder().refund(Refund::LastCostOr(1));
-    let inner = inner.build().unwrap();
-    let strategy = foreign()
-        .with_budget(inner.clone())
-        .with_budget(outer.clone());
-    let mut request = begun(&strategy, hurried(), &world);
-    assert_eq!(waits(request.handle_failure(locked(), &world)), 100 * MS);
-    world.advance(30 * MS);
-    attempts(request.handle_woken(&world));
-    assert_eq!(
-        (outer.level(world.now()), inner.level(world.now())),
-        (495, 495)
-    );
-    let told = events(&world);
-    assert_eq!(told.len(), 2, "the wait, and the retry that came of it");
-    assert!(
-        told[1].contains("retry 30ms capped=false retries=1"),
-        "{told:?}"
-    );
-    request.handle_success(&world);
-    assert_eq!(
-        (outer.level(world.now()), inner.level(world.now())),
-        (496, 500),
-        "one token, and the last cost"
-    );
-}
-
-#[test]
-fn a_request_that_is_woken_on_an_empty_budget_is_refused() {
-    let (world, outer, inner) = (VirtualWorld::new(), budget(), budget());
-    let strategy = foreign()
-        .with_budget(inner.clone())
-        .with_budget(outer.clone());
-    let mut request = begun(&strategy, hurried(), &world);
-    waits(request.handle_failure(locked(), &world));
-    outer.pay(500, &world).expect("it is full");
-    gives_up(request.handle_woken(&world));
-    let report = request.take_report();
-    let cause = report.refusal().map(Refusal::cause);
-    assert_eq!(cause, Some(Cause::BudgetEmpty));
-    assert_eq!(
-        (outer.level(world.now()), inner.level(world.now())),
-        (0, 500)
-    );
 }
 
 /// A decision that comes late is no way around the deadline.

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{
-    Admission, Cause, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
-    Standard, StrategyInfo, WorstCase,
+    Admission, Cause, Decision, Ending, Limits, Refusal, RetryStrategy, RetryToken, Standard,
+    StrategyInfo, WorstCase,
 };
 use crate::budget::Budget;
 use crate::failure::Failure;
@@ -41,7 +41,7 @@ pub struct Adaptive {
 
 /// The treatment of an attempt that exceeds the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum WhenLimited {
     /// It waits for its turn.
@@ -149,11 +149,7 @@ impl RetryStrategy for Adaptive {
         granted.into()
     }
 
-    fn record_success(
-        &self,
-        token: Option<RetryToken>,
-        world: &dyn World,
-    ) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, world: &dyn World) -> Result<(), Refusal> {
         self.standard.record_success(token, world)?;
         self.limiter.update(world.now(), false);
         Ok(())
@@ -189,17 +185,17 @@ impl StrategyInfo for Adaptive {
         }
     }
 
-    fn budget_left(&self, now: Instant) -> Option<u64> {
-        self.standard.budget_left(now)
+    fn budget_left(&self) -> Option<u64> {
+        self.standard.budget_left()
     }
 
     fn budget(&self) -> Option<&Budget> {
         Some(self.standard.budget())
     }
 
-    fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
+    fn fork(&self, _: Instant) -> Option<Box<dyn RetryStrategy>> {
         Some(Box::new(Self {
-            standard: self.standard.forked(now),
+            standard: self.standard.forked(),
             limiter: Arc::new(self.limiter.fork()),
             when_limited: self.when_limited,
         }))

@@ -16,8 +16,8 @@ pub use terminal::{FastFailOnTerminalError, Terminal, Terminals};
 pub use when::{Condition, When};
 
 use super::{
-    Admission, Decision, Ending, ForeignToken, Limits, Refusal, RetryStrategy, RetryToken,
-    StrategyInfo, WorstCase,
+    Admission, Decision, Ending, Limits, Refusal, RetryStrategy, RetryToken, StrategyInfo,
+    WorstCase,
 };
 use crate::budget::Budget;
 use crate::failure::Failure;
@@ -75,11 +75,7 @@ impl<S: RetryStrategy, G: Gate + 'static> RetryStrategy for Gated<S, G> {
         refusal.into()
     }
 
-    fn record_success(
-        &self,
-        token: Option<RetryToken>,
-        world: &dyn World,
-    ) -> Result<(), ForeignToken> {
+    fn record_success(&self, token: Option<RetryToken>, world: &dyn World) -> Result<(), Refusal> {
         self.strategy.record_success(token, world)
     }
 
@@ -97,8 +93,8 @@ impl<S: RetryStrategy, G: Gate + 'static> StrategyInfo for Gated<S, G> {
         self.strategy.info().worst_case(&self.gate.narrow(limits))
     }
 
-    fn budget_left(&self, now: Instant) -> Option<u64> {
-        self.strategy.info().budget_left(now)
+    fn budget_left(&self) -> Option<u64> {
+        self.strategy.info().budget_left()
     }
 
     fn budget(&self) -> Option<&Budget> {

@@ -172,10 +172,6 @@ impl Books {
 mod tests {
     use super::*;
 
-    fn never() -> f32 {
-        panic!("the purse covers the price")
-    }
-
     /// The books of a client with this many successes per second, for a minute.
     fn with_traffic(slow_saved: f32, per_second: u64) -> Books {
         let mut books = Books::new(slow_saved);
@@ -238,17 +234,6 @@ mod tests {
                 None,
                 "nothing is no chance"
             );
-        }
-    }
-
-    #[test]
-    fn a_retry_that_succeeds_is_free() {
-        let mut books = Books::new(1.0);
-        for kind in [Kind::Slow, Kind::Quick] {
-            let price = books.offer(kind).price;
-            let paid = books.pay(kind, price, never).expect("it is covered");
-            books.give_back(paid);
-            assert_eq!(books.levels(), (1.0, 1.0));
         }
     }
 

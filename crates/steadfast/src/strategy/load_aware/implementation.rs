@@ -4,57 +4,38 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::delays::worst_case;
+use super::LoadAware;
 use super::kind::LONGEST_SLOW_WAIT;
-use super::{Attempts, LoadAware, OwnDelays};
 use crate::brake::fraction;
 use crate::budget::Budget;
 use crate::failure::{Failure, Stage};
 use crate::request::Request;
 use crate::strategy::{
-    Admission, Decision, Ending, ForeignToken, Limits, RetryStrategy, RetryToken, StrategyInfo,
+    Admission, Decision, Ending, Limits, Refusal, RetryStrategy, RetryToken, StrategyInfo,
     WorstCase,
 };
 use crate::world::World;
 
 impl LoadAware {
-    fn admit(&self, request: &Request<'_>, world: &dyn World) -> Admission {
-        match &self.attempts {
-            Attempts::Own(_) => Admission::Free,
-            Attempts::Of(strategy) => strategy.acquire_initial_token(request, world),
-        }
-    }
-
     /// Admits an attempt that is measured, or sheds the request.
     fn admit_measured(&self, request: &Request<'_>, world: &dyn World) -> Admission {
         let stamp = match self.state.admit(world) {
             Ok(stamp) => stamp,
             Err(shed) => return Admission::Refused(shed),
         };
-        match self.admit(request, world) {
+        match self.inner.acquire_initial_token(request, world) {
             Admission::Refused(refusal) => Admission::Refused(refusal),
             Admission::Free => Admission::Token(RetryToken::free().stamped(stamp)),
             Admission::Token(token) => Admission::Token(token.stamped(stamp)),
         }
-    }
-
-    fn end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
-        if let Attempts::Of(strategy) = &self.attempts {
-            strategy.record_end(token, ending, world);
-        }
-    }
-
-    /// Returns whether a retry is free, because it waits for a connection of the client.
-    fn is_free(&self, failure: &Failure) -> bool {
-        matches!(self.attempts, Attempts::Of(_)) && failure.stage == Stage::NotSent
     }
 }
 
 impl RetryStrategy for LoadAware {
     #[inline]
     fn acquire_initial_token(&self, request: &Request<'_>, world: &dyn World) -> Admission {
-        match self.state.passes_unnoticed() {
-            true => self.admit(request, world),
+        match self.state.skips_measurement() {
+            true => self.inner.acquire_initial_token(request, world),
             false => self.admit_measured(request, world),
         }
     }
@@ -68,19 +49,16 @@ impl RetryStrategy for LoadAware {
     ) -> Decision {
         let failed = self.state.record_failure(&token, request, failure, world);
         if let Err(shed) = self.state.admit_retry(failure, world) {
-            self.end(token, Ending::failed(failure), world);
+            self.inner.record_end(token, Ending::failed(failure), world);
             return shed.into();
         }
-        let granted = match &self.attempts {
-            Attempts::Own(delays) => delays.grant(token, request, failure, world).into(),
-            Attempts::Of(strategy) => strategy.refresh_retry_token(token, request, failure, world),
-        };
-        let is_free = self.is_free(failure);
-        match granted {
+        let is_free = self.waits_are_free && failure.stage == Stage::NotSent;
+        let inner = &self.inner;
+        match inner.refresh_retry_token(token, request, failure, world) {
             Decision::Ready(Ok(mut token)) => {
                 let roll = || fraction(world.roll());
                 if !is_free && let Err(refusal) = self.state.charge(&mut token, failed, roll) {
-                    self.end(token, Ending::withdrawn(), world);
+                    self.inner.record_end(token, Ending::withdrawn(), world);
                     return refusal.into();
                 }
                 Ok(self.state.stamp(token, failed)).into()
@@ -100,24 +78,13 @@ impl RetryStrategy for LoadAware {
     }
 
     #[inline]
-    fn record_success(
-        &self,
-        token: Option<RetryToken>,
-        world: &dyn World,
-    ) -> Result<(), ForeignToken> {
-        match (&token, &self.attempts) {
-            (None, _) => self.state.earn(),
-            (Some(token), Attempts::Own(delays)) => {
-                token.check_issuer(&delays.id)?;
-                self.state.record_success(token, world);
-            }
-            // The inner strategy takes the token, and may reject it.
-            (Some(token), Attempts::Of(_)) => self.state.record_success(token, world),
-        }
-        match &self.attempts {
-            Attempts::Own(_) => Ok(()),
-            Attempts::Of(strategy) => strategy.record_success(token, world),
-        }
+    fn record_success(&self, token: Option<RetryToken>, world: &dyn World) -> Result<(), Refusal> {
+        let Some(token) = token else {
+            self.state.earn();
+            return self.inner.record_success(None, world);
+        };
+        self.state.record_success(&token, world);
+        self.inner.record_success(Some(token), world)
     }
 
     fn record_end(&self, token: RetryToken, ending: Ending<'_>, world: &dyn World) {
@@ -129,7 +96,7 @@ impl RetryStrategy for LoadAware {
             _ if ending.withdrawn => self.state.give_back(&token),
             _ => {}
         }
-        self.end(token, ending, world);
+        self.inner.record_end(token, ending, world);
     }
 
     fn info(&self) -> &dyn StrategyInfo {
@@ -139,10 +106,7 @@ impl RetryStrategy for LoadAware {
 
 impl StrategyInfo for LoadAware {
     fn worst_case(&self, limits: &Limits) -> WorstCase {
-        let inner = match &self.attempts {
-            Attempts::Own(_) => worst_case(limits),
-            Attempts::Of(strategy) => strategy.info().worst_case(limits),
-        };
+        let inner = self.inner.info().worst_case(limits);
         // A slow failure may wait longer before each retry.
         let retries = inner.attempts.map(|attempts| attempts.saturating_sub(1));
         let longer = |waiting| Some(LONGEST_SLOW_WAIT.saturating_mul(retries?) + waiting);
@@ -155,39 +119,25 @@ impl StrategyInfo for LoadAware {
         }
     }
 
-    fn budget_left(&self, now: Instant) -> Option<u64> {
-        match &self.attempts {
-            Attempts::Own(_) => None,
-            Attempts::Of(strategy) => strategy.info().budget_left(now),
-        }
+    fn budget_left(&self) -> Option<u64> {
+        self.inner.info().budget_left()
     }
 
     fn budget(&self) -> Option<&Budget> {
-        match &self.attempts {
-            Attempts::Own(_) => None,
-            Attempts::Of(strategy) => strategy.info().budget(),
-        }
+        self.inner.info().budget()
     }
 
     fn fork(&self, now: Instant) -> Option<Box<dyn RetryStrategy>> {
-        let attempts = match &self.attempts {
-            Attempts::Own(_) => Attempts::Own(OwnDelays::new()),
-            Attempts::Of(strategy) => Attempts::Of(strategy.info().fork(now)?.into()),
-        };
-        let state = Arc::new(self.state.fork(now));
-        Some(Box::new(LoadAware { attempts, state }))
+        Some(Box::new(LoadAware {
+            inner: self.inner.info().fork(now)?.into(),
+            waits_are_free: self.waits_are_free,
+            state: Arc::new(self.state.fork(now)),
+        }))
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.attempts {
-            Attempts::Own(_) => {
-                f.write_str("load-aware, 4 attempts (backoff 100ms × 2ⁿ up to 20s, full jitter; 1s × 2ⁿ if refused or throttled)")?;
-            }
-            Attempts::Of(strategy) => {
-                strategy.info().describe(f)?;
-                f.write_str(", load-aware")?;
-            }
-        }
+        f.write_str("load-aware, ")?;
+        self.inner.info().describe(f)?;
         f.write_str(match self.state.saves_slow() {
             true => ", one slow failure is retried without recent successes",
             false => ", no slow failure is retried without recent successes",

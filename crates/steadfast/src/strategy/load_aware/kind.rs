@@ -58,22 +58,7 @@ pub(super) const LONGEST_SLOW_WAIT: Duration = Duration::from_secs(15);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reason::{NOT_AVAILABLE, OPERATION_FAILED, THROTTLED, TIMEOUT};
-
-    #[test]
-    fn an_error_is_quick_within_a_quarter_of_the_attempt_timeout() {
-        let error = Failure::inconclusive(&OPERATION_FAILED);
-        for (elapsed, timeout, kind) in [
-            (0.25, None, Kind::Quick),
-            (0.26, None, Kind::Slow),
-            (0.05, Some(0.2), Kind::Quick),
-            (0.06, Some(0.2), Kind::Slow),
-            // A quarter of a long timeout is not quick.
-            (0.26, Some(10.0), Kind::Slow),
-        ] {
-            assert_eq!(Kind::of(&error, elapsed, timeout), kind, "{elapsed} s");
-        }
-    }
+    use crate::reason::{NOT_AVAILABLE, THROTTLED, TIMEOUT};
 
     #[test]
     fn a_timeout_is_slow_whatever_else_it_is() {

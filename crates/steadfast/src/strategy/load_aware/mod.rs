@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::RetryStrategy;
 use delays::OwnDelays;
-use state::State;
+use state::PeerState;
 
 /// Retries the first failure of a quiet client, and is safe for the peer in a fleet.
 ///
@@ -45,15 +45,12 @@ use state::State;
 /// healthy peers. Clones share everything. See `docs/storm.md` for the measurements.
 #[derive(Clone)]
 pub struct LoadAware {
-    attempts: Attempts,
-    state: Arc<State>,
-}
-
-/// What decides about the number of attempts and their delays.
-#[derive(Clone)]
-enum Attempts {
-    Own(OwnDelays),
-    Of(Arc<dyn RetryStrategy>),
+    /// Decides about the number of attempts and their delays.
+    inner: Arc<dyn RetryStrategy>,
+    /// Whether a retry after an attempt that sent nothing is free, because it waits for a
+    /// connection of the client.
+    waits_are_free: bool,
+    state: Arc<PeerState>,
 }
 
 /// The state of a [`LoadAware`] strategy at one time.
@@ -80,14 +77,14 @@ impl LoadAware {
     /// service recovers later by the number of clients / its spare requests per second. Use
     /// [`fleet`](Self::fleet) if that is more than a few seconds.
     pub fn new() -> Self {
-        Self::with(State::new(true, None))
+        Self::with(PeerState::new(true, None))
     }
 
     /// Creates the strategy for fleets of very many quiet clients, such as phones: a retry
     /// after a slow failure needs calls that have just succeeded. The rest is as in
     /// [`new`](Self::new).
     pub fn fleet() -> Self {
-        Self::with(State::new(false, None))
+        Self::with(PeerState::new(false, None))
     }
 
     /// Returns a strategy with the same settings for the attempts to one peer. They share
@@ -96,11 +93,8 @@ impl LoadAware {
     #[must_use]
     pub fn for_peer(&self, peer: impl Into<Arc<str>>) -> Self {
         Self {
-            attempts: match &self.attempts {
-                Attempts::Own(_) => Attempts::Own(OwnDelays::new()),
-                of => of.clone(),
-            },
             state: Arc::new(self.state.for_peer(peer.into())),
+            ..self.clone()
         }
     }
 
@@ -111,7 +105,8 @@ impl LoadAware {
     #[must_use]
     pub fn around(&self, strategy: impl RetryStrategy + 'static) -> Self {
         Self {
-            attempts: Attempts::Of(Arc::new(strategy)),
+            inner: Arc::new(strategy),
+            waits_are_free: true,
             state: self.state.clone(),
         }
     }
@@ -121,9 +116,10 @@ impl LoadAware {
         self.state.read(now)
     }
 
-    fn with(state: State) -> Self {
+    fn with(state: PeerState) -> Self {
         Self {
-            attempts: Attempts::Own(OwnDelays::new()),
+            inner: Arc::new(OwnDelays::new()),
+            waits_are_free: false,
             state: Arc::new(state),
         }
     }

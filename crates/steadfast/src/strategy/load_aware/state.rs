@@ -14,7 +14,7 @@ use crate::request::Request;
 use crate::strategy::{Cause, Refusal, RetryToken};
 use crate::world::World;
 
-pub(super) struct State {
+pub(super) struct PeerState {
     /// Recognizes payments on tokens.
     id: BudgetId,
     /// Whether a retry after a slow failure is saved without any traffic.
@@ -38,7 +38,7 @@ pub(super) struct Failed {
     left: Option<Duration>,
 }
 
-impl State {
+impl PeerState {
     pub(super) fn new(saves_slow: bool, peer: Option<Arc<str>>) -> Self {
         Self {
             id: BudgetId::unique(),
@@ -84,8 +84,8 @@ impl State {
 
     /// Returns whether all is well, and this call is not one that is measured. Counts it.
     #[inline]
-    pub(super) fn passes_unnoticed(&self) -> bool {
-        self.brake.passes_unnoticed()
+    pub(super) fn skips_measurement(&self) -> bool {
+        self.brake.skips_measurement()
     }
 
     /// Admits a first attempt and says when it begins, or sheds it.

@@ -174,17 +174,6 @@ fn retries_end_while_everything_fails() {
 }
 
 #[test]
-fn the_first_failure_after_a_long_calm_finds_what_recent_calls_have_earned() {
-    let world = VirtualWorld::new();
-    let strategy = LoadAware::new();
-    succeeds(&strategy, 10_000, MS, &world);
-    // Ten seconds of 1000 calls each: a quick retry for each tenth call.
-    let state = strategy.state(world.now());
-    assert!((800.0..=1000.0).contains(&state.saved_quick), "{state:?}");
-    assert!((200.0..=300.0).contains(&state.saved_slow), "{state:?}");
-}
-
-#[test]
 fn a_retry_that_succeeds_is_free() {
     let (strategy, world) = (LoadAware::new(), VirtualWorld::new());
     for failure in [error(), unsent(), throttled(), timed_out()] {

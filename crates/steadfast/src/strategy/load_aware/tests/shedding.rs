@@ -77,13 +77,6 @@ fn requests(
 }
 
 #[test]
-fn a_brake_admits_everything_while_all_is_well() {
-    let (strategy, world) = (braked(), VirtualWorld::new().rolling(Roll::ONE));
-    assert_eq!(requests(&strategy, 1000, 5, None, &world), 1000);
-    assert_eq!(admitted(&strategy, &world), 1.0);
-}
-
-#[test]
 fn timeouts_brake_and_quick_successes_release() {
     let world = VirtualWorld::new().seeded(1);
     let strategy = braked();
@@ -185,29 +178,6 @@ fn a_burst_of_timeouts_of_a_busy_client_does_not_brake() {
         world.advance(MS);
     }
     assert_eq!(admitted(&strategy, &world), 1.0);
-}
-
-#[test]
-fn slow_responses_among_quick_ones_shed_nothing() {
-    let world = VirtualWorld::new().rolling(Roll::ONE);
-    let strategy = braked();
-    for _ in 0..100 {
-        requests(&strategy, 5, TIMEOUT_MS * 8 / 10, None, &world);
-        requests(&strategy, 5, 5, None, &world);
-        assert_eq!(admitted(&strategy, &world), 1.0);
-    }
-}
-
-#[test]
-fn the_attempt_timeout_is_learnt_from_attempts_that_time_out() {
-    let world = VirtualWorld::new().seeded(1);
-    let strategy = braked();
-    assert_eq!(strategy.state(world.now()).attempt_timeout, None);
-    requests(&strategy, 20, 250, Some(timed_out()), &world);
-    let learnt = strategy.state(world.now()).attempt_timeout;
-    let learnt = learnt.expect("it is known");
-    assert!((240..260).contains(&learnt.as_millis()), "{learnt:?}");
-    assert!(admitted(&strategy, &world) < 1.0);
 }
 
 /// Counts how often the time is read.
