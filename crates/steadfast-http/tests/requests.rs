@@ -11,13 +11,10 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use steadfast_http::reqwest as integration;
 
-use crate::integration::RetryMiddleware;
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use http_body_util::{BodyExt, Full};
-use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Middleware, Next};
 use steadfast::{Backoff, Standard};
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody};
 use steadfast_http::{AttemptMark, HttpRetry};
@@ -203,123 +200,6 @@ async fn an_attempt_that_was_cut_off_gives_its_permit_back_before_the_wait() {
         let pending = tokio::time::timeout(Duration::from_secs(after), &mut hangs).await;
         assert!(pending.is_err());
         assert_eq!(permits.available_permits(), available, "{after}");
-    }
-}
-
-/// Answers by the headers of a request, and leaves an extension behind.
-struct Answers;
-
-static SEEN: AtomicU32 = AtomicU32::new(0);
-
-/// What the inner middleware leaves in the extensions of a request.
-#[derive(Clone, Copy)]
-struct Left(u32);
-
-#[async_trait::async_trait]
-impl Middleware for Answers {
-    async fn handle(
-        &self,
-        request: reqwest::Request,
-        extensions: &mut Extensions,
-        _: Next<'_>,
-    ) -> reqwest_middleware::Result<reqwest::Response> {
-        SEEN.fetch_add(1, Ordering::Relaxed);
-        let header = |name: &str| request.headers().get(name)?.to_str().ok()?.parse().ok();
-        let mark = extensions.get::<AttemptMark>().copied();
-        if let Some(mark) = mark {
-            assert_eq!(mark.remaining().is_some(), header("x-limit").is_some());
-        }
-        assert!(extensions.get::<Left>().is_none(), "of another request");
-        let tag = extensions.get::<Tag>().map(|tag| tag.0);
-        assert_eq!(tag, header("x-tag"), "of another request");
-        let known = usize::from(mark.is_some()) + usize::from(tag.is_some());
-        assert_eq!(extensions.len(), known);
-        if let Some(left) = header("x-leaves") {
-            extensions.insert(Left(left));
-        }
-        if header("x-hangs").is_some() {
-            std::future::pending::<()>().await;
-        }
-        let number = mark.map_or(1, |mark| mark.number());
-        let fails = number < header("x-until").unwrap_or(0);
-        let status = if fails { 503 } else { 200 };
-        let response = Response::builder().status(status).body("").unwrap();
-        Ok(response.into())
-    }
-}
-
-#[tokio::test]
-async fn no_request_sees_the_extensions_of_another() {
-    let client = |retry| -> ClientWithMiddleware {
-        let builder = ClientBuilder::new(reqwest::Client::new());
-        builder
-            .with(RetryMiddleware::new(retry))
-            .with(Answers)
-            .build()
-    };
-    let [plain, limited, _] = settings(Duration::ZERO).map(client);
-    let mut sent = 0;
-    // Each kind of request follows another one.
-    for kind in (0..64_u32).map(|step| step.wrapping_mul(37) % 64) {
-        let set = |bit: u32| kind & (1 << bit) != 0;
-        let client = if set(0) { &limited } else { &plain };
-        let mut request = client.get("http://localhost/");
-        if set(0) {
-            request = request.header("x-limit", "1");
-        }
-        if set(1) {
-            request = request.header("x-tag", kind);
-        }
-        if set(2) {
-            request = request.header("x-leaves", kind);
-        }
-        if set(3) {
-            request = request.header("x-until", "3");
-        }
-        if set(4) {
-            request = request.header("x-hangs", "1");
-        }
-        let mut extensions = Extensions::new();
-        if set(1) {
-            extensions.insert(Tag(kind));
-        }
-        let (client, request) = (client.clone(), request.build().unwrap());
-        let sending = client.execute_with_extensions(request, &mut extensions);
-        let sending = tokio::time::timeout(Duration::from_millis(5), sending).await;
-        assert_eq!(sending.is_err(), set(4), "{kind:b}");
-        sent += if set(3) && !set(4) { 3 } else { 1 };
-        assert_eq!(SEEN.load(Ordering::Relaxed), sent, "{kind:b}");
-        // The caller gets what its own request left, and no mark.
-        if !set(4) {
-            assert_eq!(sending.unwrap().unwrap().status(), 200);
-            let left = extensions.get::<Left>().map(|left| left.0);
-            assert_eq!(left, set(2).then_some(kind));
-            assert!(extensions.get::<AttemptMark>().is_none());
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn limits_of_any_length_are_kept() {
-    let retry = || HttpRetry::new(strategy(Duration::ZERO)).unwrap();
-    for limit in [Duration::MAX, Duration::from_nanos(1), Duration::ZERO] {
-        let whole = (retry().timeout(limit), u32::from(!limit.is_zero()));
-        for (retry, expected) in [whole, (retry().attempt_timeout(limit), 1)] {
-            let calls = Arc::new(AtomicU32::new(0));
-            let count = Arc::clone(&calls);
-            let service = service_fn(move |_: Request<ReplayBody<Body>>| {
-                count.fetch_add(1, Ordering::Relaxed);
-                async {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                    Ok::<_, std::io::Error>(Response::new(()))
-                }
-            });
-            let client = HttpRetryLayer::new(retry).layer(service);
-            let result = client.oneshot(put(0, "body")).await;
-            assert_eq!(result.is_ok(), limit == Duration::MAX, "{limit:?}");
-            let first = calls.load(Ordering::Relaxed).min(1);
-            assert_eq!(first, expected, "nothing is sent without time");
-        }
     }
 }
 

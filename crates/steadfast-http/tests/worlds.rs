@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use steadfast_http::reqwest as integration;
 
 use crate::integration::ErrorClassifier;
-use common::clients::{Body, MiddlewareClient, ReqwestClient, TowerClient, ended, request};
+use common::clients::{Body, MiddlewareClient, ReqwestClient, TowerClient, request};
 use common::promises::quick;
 use common::server::{Server, answer, closed_port, with};
 use common::{Client, TestOutcome, get, post};
@@ -26,7 +26,7 @@ use steadfast::world::{Roll, SharedWorld, SystemWorld, Timer, from_sleep};
 use steadfast::{Standard, VirtualWorld, World, reason, retry};
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody, RetryLayer};
 use steadfast_http::{HttpClassifier, HttpRetry};
-use tower::{BoxError, Layer, ServiceExt, service_fn};
+use tower::{Layer, ServiceExt, service_fn};
 
 /// Notes how long it should wait, and does not.
 #[derive(Clone, Default)]
@@ -219,7 +219,7 @@ async fn errors_of_reqwest_are_classified_for_calls_of_ones_own() {
 
 #[tokio::test]
 async fn the_budget_of_a_retry_can_be_read() {
-    let level = |budget: Option<steadfast::Budget>| budget.unwrap().level(Instant::now());
+    let level = |budget: Option<steadfast::Budget>| budget.unwrap().level();
     let server = Server::start([answer(503)]).await;
     let retry = HttpRetry::guidance().world(Hasty::default());
     TowerClient::new(retry.clone())
@@ -238,25 +238,6 @@ async fn the_budget_of_a_retry_can_be_read() {
     let address = address.trim_start_matches("http://").trim_end_matches('/');
     assert_eq!(level(retry.budget_of(address)), 496);
     assert_eq!(level(retry.budget()), 500, "of other hosts");
-}
-
-/// Layers of tower's, such as timeouts, have boxed errors.
-#[tokio::test]
-async fn a_service_with_a_boxed_error_needs_no_adapter() {
-    let calls = AtomicU32::new(0);
-    let calls: &'static AtomicU32 = Box::leak(Box::new(calls));
-    let service = service_fn(move |_: Request<ReplayBody<Body>>| {
-        let first = calls.fetch_add(1, Ordering::Relaxed) == 0;
-        ready(match first {
-            true => Err(BoxError::from(std::io::Error::from(
-                std::io::ErrorKind::ConnectionRefused,
-            ))),
-            false => Ok(Response::new(())),
-        })
-    });
-    let client = HttpRetryLayer::new(HttpRetry::new(quick()).unwrap()).layer(service);
-    let ended = ended(client.oneshot(request(get("http://a.example/"))).await);
-    assert_eq!(ended, TestOutcome::success(200, 2));
 }
 
 #[tokio::test]

@@ -37,13 +37,13 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
         contender("steadfast, HttpRetryLayer", runtime, move || {
             check(steadfast.clone().oneshot(first()))
         })
-        .adds_at_most(1.0, 2829.0),
+        .adds_at_most(3.0, 4800.0),
         contender(
             "steadfast, HttpRetryLayer, time limit",
             runtime,
             move || check(limited.clone().oneshot(third())),
         )
-        .adds_at_most(2.0, 4443.0),
+        .adds_at_most(4.0, 6425.0),
         contender("tower's retry, with its budget", runtime, move || {
             check(tower.clone().oneshot(second()))
         }),

@@ -33,17 +33,17 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, _: &Server) -> Vec<Contender<
         contender("steadfast, HttpRetryLayer", runtime, move || {
             check(http.clone().oneshot(request()))
         })
-        .adds_at_most(0.0, 1256.0),
+        .adds_at_most(1.0, 2637.0),
         contender(
             "steadfast, HttpRetryLayer, time limit",
             runtime,
             move || check(limited.clone().oneshot(request())),
         )
-        .adds_at_most(0.0, 1308.0),
+        .adds_at_most(1.0, 2688.0),
         contender("steadfast, RetryLayer", runtime, move || {
             check(generic.clone().oneshot(request()))
         })
-        .adds_at_most(1.0, 1975.0),
+        .adds_at_most(1.0, 2150.0),
         contender("tower's retry, with its budget", runtime, move || {
             check(tower.clone().oneshot(request()))
         }),

@@ -38,7 +38,7 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
             let (request, retry) = (plain.put(uri).body(BODY), retry.clone());
             check(async move { request.send_with_retry(&retry).await })
         })
-        .adds_at_most(1.0, 2966.0),
+        .adds_at_most(5.0, 3737.0),
         contender(
             "steadfast, send_with_retry, time limit",
             runtime,
@@ -47,20 +47,20 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
                 check(async move { request.send_with_retry(&retry).await })
             },
         )
-        .adds_at_most(2.0, 4011.0),
+        .adds_at_most(6.0, 4821.0),
         contender("reqwest-middleware, without any", runtime, move || {
             check(send(&nothing))
         }),
         contender("steadfast, RetryMiddleware", runtime, move || {
             check(send(&steadfast))
         })
-        .adds_at_most(4.0, 5482.0),
+        .adds_at_most(8.0, 7071.0),
         contender(
             "steadfast, RetryMiddleware, time limit",
             runtime,
             move || check(send(&limited)),
         )
-        .adds_at_most(5.0, 6661.0),
+        .adds_at_most(9.0, 7762.0),
         contender("reqwest-retry, without a budget", runtime, move || {
             check(send(&theirs))
         }),

@@ -32,11 +32,11 @@ pub(crate) fn contenders<'a>(runtime: &'a Runtime, server: &Server) -> Vec<Conte
         contender("steadfast, RetryChannel", runtime, move || {
             check(unary(layered.clone()))
         })
-        .allocates_at_most(2.0),
+        .allocates_at_most(7.0),
         contender("steadfast, RetryChannel, time limit", runtime, move || {
             check(unary(limited.clone()))
         })
-        .allocates_at_most(3.0),
+        .allocates_at_most(8.0),
         contender("steadfast, StatusClassifier", runtime, move || {
             let (channel, strategy) = (one.clone(), strategy.clone());
             check(async move {

@@ -11,12 +11,12 @@ use steadfast::world::Roll;
 use steadfast::{Call, Failure, Orchestrator, RetryEvent, RetryStrategy, Step, World};
 
 use super::deviation::{Decision, Deviation};
-use super::retry::{AwsRetry, Inner};
+use super::retry::{AwsRetry, AwsSettings};
 use crate::classify::cannot_resend;
 
 /// A request and its retry token, stored in the request's own configuration.
 pub(super) struct AwsRequest {
-    owner: Arc<Inner>,
+    owner: Arc<AwsSettings>,
     started: Instant,
     /// The client's own configuration.
     pub(super) config: RetryConfig,

@@ -27,23 +27,23 @@ use super::sdk_config;
 /// future leaves the budget right: the cost of an attempt stays paid.
 #[derive(Clone)]
 pub struct AwsRetry {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<AwsSettings>,
 }
 
-type Idempotent = dyn Fn(&str) -> bool + Send + Sync;
-type Observer = dyn Fn(&RetryEvent<'_>) + Send + Sync;
+type IdempotentOperation = dyn Fn(&str) -> bool + Send + Sync;
+type AwsObserver = dyn Fn(&RetryEvent<'_>) + Send + Sync;
 
 #[derive(Clone)]
-pub(super) struct Inner {
+pub(super) struct AwsSettings {
     pub(super) strategy: Arc<dyn RetryStrategy>,
     pub(super) max_attempts: u32,
     /// The user's own rows: service, operation, whether it is idempotent.
     listed: Vec<(String, String, bool)>,
     /// Replaces the rule for operations without a row.
-    idempotent: Option<Arc<Idempotent>>,
+    idempotent: Option<Arc<IdempotentOperation>>,
     partition: Arc<OnceLock<FrozenLayer>>,
     deviations: Arc<AtomicU64>,
-    observer: Option<Arc<Observer>>,
+    observer: Option<Arc<AwsObserver>>,
     world: Arc<dyn World + Send + Sync>,
 }
 
@@ -118,7 +118,7 @@ impl AwsRetry {
 
     fn with(strategy: Arc<dyn RetryStrategy>) -> Self {
         let worst_case = strategy.info().worst_case(&Limits::default());
-        let inner = Inner {
+        let inner = AwsSettings {
             strategy,
             max_attempts: worst_case.attempts.unwrap_or(u32::MAX),
             listed: Vec::new(),

@@ -290,24 +290,3 @@ fn a_classifier_of_grpc_reads_the_grpc_status_and_knows_that_there_are_no_redire
     let failure = classifier.classify(&outcome.without_redirects());
     assert_eq!(failure.unwrap_err().reason, &UNAVAILABLE);
 }
-
-#[cfg(feature = "grpc")]
-#[test]
-fn a_cancelled_call_is_named_so() {
-    let note = |code| {
-        let failure = grpc::classify_code(code, hint::Hint::None, false).unwrap_err();
-        failure.note().unwrap().to_owned()
-    };
-    assert_eq!(note(1), "gRPC CANCELLED");
-    assert_eq!(note(2), "gRPC UNKNOWN");
-    assert_eq!(note(17), "an unknown gRPC status");
-}
-
-#[test]
-fn a_classifier_shows_how_many_rules_it_has() {
-    let classifier = HttpClassifier::default().also(|_| None);
-    assert!(
-        format!("{classifier:?}").contains("rules: 1"),
-        "{classifier:?}"
-    );
-}

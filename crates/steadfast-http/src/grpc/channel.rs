@@ -1,21 +1,13 @@
 //! Retries for all calls of a tonic client.
 
-use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http::{Request, Response};
-use pin_project_lite::pin_project;
-use steadfast::Error;
-use steadfast::strategy::BoxError;
-use tonic::Status;
+use http::Request;
 use tonic::body::Body;
 use tower_service::Service;
 
 use crate::HttpRetry;
-use crate::tower::{AnyError, HttpRetryFuture, HttpRetryService, ReplayBody};
+use crate::tower::{HttpRetryService, ReplayBody};
 
 /// A channel whose calls are retried.
 ///
@@ -35,88 +27,19 @@ use crate::tower::{AnyError, HttpRetryFuture, HttpRetryService, ReplayBody};
 /// # let _ = client;
 /// ```
 ///
-/// If a call gets no response, its error is the [`Status`] that tonic makes of the channel's
-/// error. The source of the status is a `steadfast::Error<Status>` with the history.
-#[derive(Clone, Debug)]
-pub struct RetryChannel<S> {
-    retried: HttpRetryService<TonicBodies<S>>,
-}
+/// If a call gets no response, its [`Status`](tonic::Status) has the code that tonic gives to
+/// the channel's error. The source of the status is the
+/// `steadfast::Error<`[`AnyError`](crate::tower::AnyError)`>` with the history.
+pub type RetryChannel<S> = HttpRetryService<TonicBodies<S>>;
 
 /// Makes a channel whose calls are retried. See [`RetryChannel`].
 pub fn retry_channel<S: Clone>(channel: S, retry: HttpRetry) -> RetryChannel<S> {
-    let retried = HttpRetryService::new(TonicBodies { channel }, retry);
-    RetryChannel { retried }
-}
-
-impl<S, R> Service<Request<Body>> for RetryChannel<S>
-where
-    S: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
-    S::Error: Into<BoxError>,
-    S::Future: Send + 'static,
-    R: Send + 'static,
-{
-    type Response = Response<R>;
-    type Error = Status;
-    type Future = RetryChannelFuture<S, R>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Status>> {
-        self.retried.poll_ready(cx).map_err(to_status)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        RetryChannelFuture {
-            retried: self.retried.call(request),
-        }
-    }
-}
-
-pin_project! {
-    /// The future of a [`RetryChannel`].
-    pub struct RetryChannelFuture<S, R>
-    where
-        S: Service<Request<Body>>,
-    {
-        #[pin]
-        retried: HttpRetryFuture<TonicBodies<S>, Body, R>,
-    }
-}
-
-impl<S, R> Future for RetryChannelFuture<S, R>
-where
-    S: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
-    S::Error: Into<BoxError>,
-    S::Future: Send + 'static,
-    R: Send + 'static,
-{
-    type Output = Result<Response<R>, Status>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.project().retried.poll(cx).map_err(to_status)
-    }
-}
-
-impl<S: Service<Request<Body>>, R> fmt::Debug for RetryChannelFuture<S, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RetryChannelFuture").finish_non_exhaustive()
-    }
-}
-
-/// tonic finds the code of an error in its chain of sources, and that of an [`Error`] has no
-/// error of the channel.
-#[cold]
-fn to_status(error: Error<AnyError>) -> Status {
-    let text = error.to_string();
-    let (report, last) = error.into_parts();
-    let last = last.map(|last| Status::from_error(last.into_inner()));
-    let code = last.as_ref().map_or(tonic::Code::Unknown, Status::code);
-    let mut status = Status::new(code, text);
-    status.set_source(Arc::new(Error::from_parts(report, last)));
-    status
+    HttpRetryService::new(TonicBodies { channel }, retry)
 }
 
 /// Adapts a channel: converts request bodies to tonic's body type.
 #[derive(Clone, Debug)]
-struct TonicBodies<S> {
+pub struct TonicBodies<S> {
     channel: S,
 }
 

@@ -42,7 +42,7 @@
 mod channel;
 
 #[cfg(feature = "tower")]
-pub use channel::{RetryChannel, RetryChannelFuture, retry_channel};
+pub use channel::{RetryChannel, TonicBodies, retry_channel};
 use steadfast::Failure;
 use steadfast::classify::Classifier;
 use tonic::Status;

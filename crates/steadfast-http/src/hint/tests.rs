@@ -163,21 +163,6 @@ proptest! {
             }
         }
     }
-
-    #[test]
-    fn every_number_of_seconds_is_kept_or_cut_to_the_maximum(seconds in any::<u64>()) {
-        let expected = Duration::from_secs(seconds).min(MAX_DELAY);
-        let expected = if seconds == 0 { Hint::None } else { Hint::Wait(expected) };
-        prop_assert_eq!(hint("retry-after", seconds.to_string()), expected);
-    }
-
-    #[test]
-    fn every_future_date_is_a_delay_until_then(ahead in 1..31_622_400_u64, now in 0..4_000_000_000_u64) {
-        let mut headers = HeaderMap::new();
-        let date = httpdate::fmt_http_date(at(now + ahead));
-        headers.insert("retry-after", date.parse().unwrap());
-        prop_assert_eq!(parse(&headers, at(now)), secs(ahead));
-    }
 }
 
 /// The server's clock is an hour ahead or behind.

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
-#[cfg(feature = "reqwest-any")]
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use steadfast::{
     Attempt, Call, Driver, Error, FailFast, Failure, Retry, RetryStrategy, Step, World, reason,
 };
 
-use super::{BoxSleep, HttpRetry, Inner, LostBody, Strategies};
+use super::{BoxSleep, HttpRetry, HttpSettings, LostBody, Strategies};
 use crate::classify::{HttpOutcome, Redirects, cannot_resend};
 use crate::clock;
 use crate::extensions::{AttemptCount, ResponseReport};
@@ -55,7 +54,7 @@ pub(crate) trait SentRequest<R, E> {
 
 /// One request: its driver, its timer, and the last result of an attempt that failed.
 pub(crate) struct HttpDriver<R, E> {
-    driver: Driver<Arc<dyn RetryStrategy>, Call, Arc<Inner>>,
+    driver: Driver<Arc<dyn RetryStrategy>, Call, Arc<HttpSettings>>,
     timer: Option<BoxSleep>,
     /// In a box, because it is rare.
     last: Option<Box<Result<R, E>>>,
@@ -137,9 +136,9 @@ pub(crate) fn fail_at_once<E, W: World>(
 }
 
 impl<R: AnyResponse, E> HttpDriver<R, E> {
-    /// Begins the request. Returns whether its first attempt follows at once.
-    pub(crate) fn begin(&mut self) -> bool {
-        self.driver.begin()
+    /// Begins the request.
+    pub(crate) fn begin(&mut self) {
+        self.driver.begin();
     }
 
     /// Returns the attempt to make now.
@@ -147,21 +146,10 @@ impl<R: AnyResponse, E> HttpDriver<R, E> {
         self.driver.attempt()
     }
 
-    /// Polls the attempt under way. Returns none if its time is over; it must be dropped then.
-    pub(crate) fn poll_attempt<T>(
-        &mut self,
-        cx: &mut Context<'_>,
-        attempt: impl FnOnce(&mut Context<'_>) -> Poll<T>,
-    ) -> Poll<Option<T>> {
-        let timer = Pin::new(&mut self.timer);
-        self.driver.poll_attempt(timer, cx, attempt)
-    }
-
     /// Awaits the attempt under way, until its time is over.
-    #[cfg(feature = "reqwest-any")]
     pub(crate) async fn run<F: Future>(&mut self, attempt: F) -> Option<F::Output> {
-        let mut attempt = std::pin::pin!(attempt);
-        poll_fn(|cx| self.poll_attempt(cx, |cx| attempt.as_mut().poll(cx))).await
+        let timer = Pin::new(&mut self.timer);
+        self.driver.run(timer, attempt).await
     }
 
     /// Ends an attempt, which has no result if its time was over. Returns its response if that
@@ -228,12 +216,7 @@ impl<R: AnyResponse, E> HttpDriver<R, E> {
         self.fail(None, failure, sent);
     }
 
-    /// Waits for the next attempt. Returns whether there is one.
-    pub(crate) fn poll_next(
-        &mut self,
-        cx: &mut Context<'_>,
-        sent: &impl SentRequest<R, E>,
-    ) -> Poll<bool> {
+    fn poll_next(&mut self, cx: &mut Context<'_>, sent: &impl SentRequest<R, E>) -> Poll<bool> {
         let undecided = self.driver.step() == Step::Ask;
         let polled = self.driver.poll_next(Pin::new(&mut self.timer), cx);
         if undecided {
@@ -243,7 +226,6 @@ impl<R: AnyResponse, E> HttpDriver<R, E> {
     }
 
     /// Awaits the next attempt. Returns whether there is one.
-    #[cfg(feature = "reqwest-any")]
     pub(crate) async fn next(&mut self, sent: &impl SentRequest<R, E>) -> bool {
         poll_fn(|cx| self.poll_next(cx, sent)).await
     }

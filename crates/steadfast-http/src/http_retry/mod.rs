@@ -46,7 +46,7 @@ pub(crate) use per_host::address;
 /// Clones are cheap and share the budget.
 #[derive(Clone)]
 pub struct HttpRetry {
-    inner: Arc<Inner>,
+    inner: Arc<HttpSettings>,
 }
 
 pub(crate) type BoxSleep = <SharedWorld as Timer>::Sleep;
@@ -54,7 +54,7 @@ type Observer = dyn Fn(&RetryEvent<'_>) + Send + Sync;
 type Idempotent = dyn Fn(&RequestHead<'_>) -> bool + Send + Sync;
 
 #[derive(Clone)]
-struct Inner {
+struct HttpSettings {
     strategies: Strategies,
     classifier: HttpClassifier,
     idempotent: Option<Arc<Idempotent>>,
@@ -152,7 +152,7 @@ impl HttpRetry {
     /// use steadfast_http::HttpRetry;
     ///
     /// let retry = HttpRetry::guidance();
-    /// assert_eq!(retry.budget().map(|budget| budget.level(Instant::now())), Some(500));
+    /// assert_eq!(retry.budget().map(|budget| budget.level()), Some(500));
     /// ```
     pub fn budget(&self) -> Option<Budget> {
         self.inner.strategies.common().info().budget().cloned()
@@ -265,7 +265,7 @@ impl HttpRetry {
 
     /// Returns the most that one request can do.
     pub fn worst_case(&self) -> WorstCase {
-        let Inner {
+        let HttpSettings {
             strategies,
             timeout,
             attempt_timeout,
@@ -280,7 +280,7 @@ impl HttpRetry {
     }
 
     fn with(world: SharedWorld, strategies: Strategies) -> Self {
-        let inner = Inner {
+        let inner = HttpSettings {
             strategies,
             classifier: HttpClassifier::default(),
             idempotent: None,
@@ -298,7 +298,7 @@ impl HttpRetry {
         }
     }
 
-    fn inner(&mut self) -> &mut Inner {
+    fn inner(&mut self) -> &mut HttpSettings {
         Arc::make_mut(&mut self.inner)
     }
 
@@ -309,7 +309,7 @@ impl HttpRetry {
 }
 
 /// The world of the requests, with the observer of the settings.
-impl World for Inner {
+impl World for HttpSettings {
     fn now(&self) -> Instant {
         self.world.now()
     }
@@ -326,7 +326,7 @@ impl World for Inner {
     }
 }
 
-impl Timer for Inner {
+impl Timer for HttpSettings {
     type Sleep = BoxSleep;
 
     fn sleep(&self, delay: Duration) -> BoxSleep {
@@ -336,7 +336,7 @@ impl Timer for Inner {
 
 impl fmt::Debug for HttpRetry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner {
+        let HttpSettings {
             timeout,
             attempt_timeout,
             body_limit,

@@ -36,9 +36,7 @@ use crate::http_retry::HttpRetry;
 /// If there are two in the same client, the inner one makes the retries. Dropping the
 /// future drops the attempt that is under way; its cost stays paid.
 ///
-/// A retry has the method, the address, the headers, the body, the version and the timeout of
-/// the request. If the request was made from an `http::Request`, only the first attempt has the
-/// extensions of that. Those that middlewares share are the same in all attempts.
+/// All attempts send the same request, with the same extensions.
 #[derive(Clone, Debug)]
 pub struct RetryMiddleware {
     retry: HttpRetry,

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 /// The error of the service under an [`HttpRetryLayer`](super::HttpRetryLayer), boxed.
 ///
@@ -27,25 +28,20 @@ use std::fmt;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct AnyError(Box<dyn StdError + Send + Sync>);
+pub struct AnyError(pub(super) Arc<dyn StdError + Send + Sync>);
 
 impl AnyError {
     /// Boxes an error. One that is boxed already is not boxed again.
     pub fn new(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         match error.into().downcast::<AnyError>() {
             Ok(boxed) => *boxed,
-            Err(error) => Self(error),
+            Err(error) => Self(error.into()),
         }
     }
 
     /// Returns the wrapped error.
     pub fn get_ref(&self) -> &(dyn StdError + Send + Sync + 'static) {
         &*self.0
-    }
-
-    /// Returns the wrapped error.
-    pub fn into_inner(self) -> Box<dyn StdError + Send + Sync> {
-        self.0
     }
 
     /// Returns the wrapped error, if it is an `E`: such as an error of hyper's client.

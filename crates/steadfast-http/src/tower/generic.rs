@@ -16,7 +16,7 @@ use steadfast::{Error, InvalidSetting, RetryStrategy, retry};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::ready::{AttemptCall, CallError, never_ready, not_ready};
+use super::ready::{CallError, call, never_ready, not_ready};
 use crate::extensions::AttemptMark;
 use crate::http_retry::require_bound;
 
@@ -76,12 +76,12 @@ struct LayerSettings<R> {
     timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
     when_too_late: WhenTooLate,
-    idempotent: Arc<Idempotent<R>>,
+    idempotent: Arc<IdempotentRequest<R>>,
     prepare: Arc<Prepare<R>>,
     world: SharedWorld,
 }
 
-type Idempotent<R> = dyn Fn(&R) -> bool + Send + Sync;
+type IdempotentRequest<R> = dyn Fn(&R) -> bool + Send + Sync;
 type Prepare<R> = dyn Fn(&mut R, AttemptMark) + Send + Sync;
 
 /// Waits on tokio's timer.
@@ -301,7 +301,7 @@ where
 }
 
 async fn send<S, R, C, A>(
-    mut service: S,
+    service: S,
     layer: RetryLayer<R, C, A>,
     mut request: R,
 ) -> Result<S::Response, Error<S::Error>>
@@ -328,7 +328,8 @@ where
     if let Some(timeout) = settings.attempt_timeout {
         retry = retry.attempt_timeout(timeout);
     }
-    let mut is_ready = true;
+    let mut clone = service.clone();
+    let mut ready = Some(service);
     let result = retry
         .classify(|error: &CallError<S::Error>| match error {
             CallError::NotReady(_) => not_ready(),
@@ -337,16 +338,13 @@ where
         .run_until(
             |response| accept.accepts(response),
             |attempt| {
-                // A mutable borrow, so that the request need not be `Sync`.
-                let request = &mut request;
+                // Mutable borrows, so that neither need be `Sync`.
+                let (clone, request) = (&mut clone, &mut request);
                 let mut request = request.clone();
                 (settings.prepare)(&mut request, attempt.into());
-                match std::mem::take(&mut is_ready) {
-                    true => AttemptCall::Called {
-                        future: service.call(request),
-                    },
-                    false => AttemptCall::when_ready(service.clone(), request),
-                }
+                let is_ready = ready.is_some();
+                let mut service = ready.take().unwrap_or_else(|| clone.clone());
+                async move { call(&mut service, is_ready, request).await }
             },
         )
         .await;

@@ -1,11 +1,14 @@
 //! Retries for services that take `http` requests.
 
 use std::any::TypeId;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use ::http::{Extensions, HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
+use ::http::request::Parts;
+use ::http::{Extensions, HeaderMap, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
 use steadfast::strategy::BoxError;
 use steadfast::{Attempt, Error};
@@ -13,8 +16,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::any_error::AnyError;
-use super::future::HttpRetryFuture;
-use super::ready::{AttemptCall, never_ready};
+use super::ready::{CallError, call, never_ready, not_ready};
 use super::replay::{Replay, ReplayBody};
 use crate::classify::Redirects;
 use crate::extensions::AttemptMark;
@@ -34,7 +36,7 @@ impl HttpRetryLayer {
     }
 }
 
-impl<S: Clone> Layer<S> for HttpRetryLayer {
+impl<S> Layer<S> for HttpRetryLayer {
     type Service = HttpRetryService<S>;
 
     fn layer(&self, inner: S) -> HttpRetryService<S> {
@@ -51,20 +53,12 @@ impl<S: Clone> Layer<S> for HttpRetryLayer {
 pub struct HttpRetryService<S> {
     inner: S,
     retry: HttpRetry,
-    /// Retries use a clone of it. To clone it for each request would be a waste: a clone of
-    /// tonic's channel allocates.
-    service: Arc<Mutex<S>>,
 }
 
-impl<S: Clone> HttpRetryService<S> {
-    /// Wraps a service, without a layer. Retries use clones of it.
-    pub fn new(inner: S, retry: HttpRetry) -> Self {
-        let service = Arc::new(Mutex::new(inner.clone()));
-        Self {
-            inner,
-            retry,
-            service,
-        }
+impl<S> HttpRetryService<S> {
+    /// Wraps a service, without a layer.
+    pub const fn new(inner: S, retry: HttpRetry) -> Self {
+        Self { inner, retry }
     }
 }
 
@@ -78,7 +72,7 @@ where
 {
     type Response = Response<R>;
     type Error = Error<AnyError>;
-    type Future = HttpRetryFuture<S, B, R>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<R>, Self::Error>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(
@@ -92,78 +86,80 @@ where
         let head = RequestHead::new(&parts.method, parts.uri.path(), &parts.headers);
         let marked = parts.extensions.get::<AttemptMark>().is_some();
         let mut driver = (self.retry).driver(&head, marked, || address(&parts.uri));
+        driver.begin();
         let attempts = Attempts {
-            service: Arc::clone(&self.service),
             follows_redirects: !sends_one_request::<S::Future>(),
-            method: parts.method.clone(),
-            uri: parts.uri.clone(),
-            version: parts.version,
-            extensions: parts.extensions.clone(),
-            replay: Replay::new(&parts.headers, body, self.retry.body_limit_bytes()),
+            parts: parts.clone(),
+            replay: Replay::new(body, self.retry.body_limit_bytes()),
         };
         let request = Request::from_parts(parts, attempts.replay.first_body());
-        if driver.begin() {
-            driver.attempt();
-            let future = self.inner.call(request);
-            return HttpRetryFuture::new(AttemptCall::Called { future }, true, driver, attempts);
-        }
         // A permit that readiness acquired is used by this request.
         let clone = self.inner.clone();
         let ready = std::mem::replace(&mut self.inner, clone);
-        HttpRetryFuture::new(
-            AttemptCall::when_ready(ready, request),
-            false,
-            driver,
-            attempts,
-        )
+        Box::pin(send(ready, driver, attempts, request))
     }
+}
+
+/// Sends a request, attempt by attempt. Dropping the future drops the attempt under way.
+async fn send<S, B, R>(
+    mut service: S,
+    mut driver: HttpDriver<Response<R>, AnyError>,
+    attempts: Attempts<B>,
+    request: Request<ReplayBody<B>>,
+) -> Result<Response<R>, Error<AnyError>>
+where
+    S: Service<Request<ReplayBody<B>>, Response = Response<R>>,
+    S::Error: Into<BoxError>,
+    B: Body,
+{
+    let mut first = Some(request);
+    while driver.next(&attempts).await {
+        let attempt = driver.attempt();
+        let is_ready = first.is_some();
+        let Some(request) = first.take().or_else(|| attempts.request(attempt)) else {
+            driver.fail_unmade(&attempts);
+            continue;
+        };
+        let result = match driver.run(call(&mut service, is_ready, request)).await {
+            Some(Err(CallError::NotReady(error))) => {
+                driver.fail(Some(Err(AnyError::new(error))), not_ready(), &attempts);
+                continue;
+            }
+            Some(Err(CallError::Failed(error))) => Some(Err(AnyError::new(error))),
+            Some(Ok(response)) => Some(Ok(response)),
+            None => None,
+        };
+        if let Some(response) = driver.end(result, &attempts) {
+            return Ok(response);
+        }
+    }
+    attempts.give_up(&mut driver)
 }
 
 /// A failed request whose upload is incomplete keeps its connection for so long.
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// What all attempts of a request share.
-pub(super) struct Attempts<S, B> {
-    service: Arc<Mutex<S>>,
+struct Attempts<B> {
     follows_redirects: bool,
-    method: Method,
-    uri: Uri,
-    version: Version,
-    extensions: Extensions,
-    /// Has the headers too.
+    parts: Parts,
     replay: Replay<B>,
 }
 
-impl<S: Clone, B: Body> Attempts<S, B> {
-    /// Returns the call of a retry; none if the body is lost.
-    pub(super) fn call_again(
-        &self,
-        attempt: Attempt,
-    ) -> Option<AttemptCall<S, Request<ReplayBody<B>>, S::Future>>
-    where
-        S: Service<Request<ReplayBody<B>>>,
-    {
-        let mut request = Request::new(self.replay.next_body()?);
-        *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.uri.clone();
-        *request.version_mut() = self.version;
-        *request.headers_mut() = self.replay.headers();
-        *request.extensions_mut() = self.extensions.clone();
-        request.extensions_mut().insert(AttemptMark::from(attempt));
-        // Poison is harmless: a clone leaves the service as it is.
-        let service = self.service.lock();
-        let service = service.unwrap_or_else(PoisonError::into_inner).clone();
-        Some(AttemptCall::when_ready(service, request))
+impl<B: Body> Attempts<B> {
+    /// Returns the request of a retry; none if the body is lost.
+    fn request(&self, attempt: Attempt) -> Option<Request<ReplayBody<B>>> {
+        let (body, mut parts) = (self.replay.next_body()?, self.parts.clone());
+        parts.extensions.insert(AttemptMark::from(attempt));
+        Some(Request::from_parts(parts, body))
     }
-}
 
-impl<S, B> Attempts<S, B> {
     /// Ends the request, and decides what becomes of a paused upload.
-    pub(super) fn give_up<R>(
+    fn give_up<R>(
         &self,
         driver: &mut HttpDriver<Response<R>, AnyError>,
     ) -> Result<Response<R>, Error<AnyError>> {
-        let result = driver.give_up();
+        let result = driver.give_up().map_err(with_source);
         match result.as_ref().map(Response::version) {
             // A paused upload would keep a stream open. The server controls the upload.
             Ok(Version::HTTP_2) => self.replay.resume(),
@@ -176,9 +172,9 @@ impl<S, B> Attempts<S, B> {
     }
 }
 
-impl<S, B, R> SentRequest<Response<R>, AnyError> for Attempts<S, B> {
+impl<B, R> SentRequest<Response<R>, AnyError> for Attempts<B> {
     fn address(&self) -> String {
-        address(&self.uri)
+        address(&self.parts.uri)
     }
 
     fn redirects(&self, _: &Result<Response<R>, AnyError>, unseen: Redirects) -> Redirects {
@@ -201,10 +197,19 @@ impl<S, B, R> SentRequest<Response<R>, AnyError> for Attempts<S, B> {
     }
 }
 
-impl<S, B> Drop for Attempts<S, B> {
+impl<B> Drop for Attempts<B> {
     fn drop(&mut self) {
         self.replay.abandon_if_paused();
     }
+}
+
+/// Lets code that searches the sources of an error, such as tonic's, find that of the service.
+fn with_source(error: Error<AnyError>) -> Error<AnyError> {
+    let (mut report, last) = error.into_parts();
+    if let Some(AnyError(source)) = &last {
+        report = report.with_source(Arc::clone(source));
+    }
+    Error::from_parts(report, last)
 }
 
 /// Returns whether a service with this future follows no redirects. hyper's client

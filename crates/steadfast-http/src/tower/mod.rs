@@ -54,14 +54,12 @@
 //!   reader of the body has to detect that it breaks off.
 
 mod any_error;
-mod future;
 mod generic;
 mod http;
 mod ready;
 mod replay;
 
 pub use any_error::AnyError;
-pub use future::HttpRetryFuture;
 pub use generic::{Accept, AcceptAll, RetryLayer, RetryService};
 pub use http::{HttpRetryLayer, HttpRetryService};
 pub use replay::{ReplayBody, ReplayError};

@@ -100,19 +100,6 @@ impl Client for MiddlewareClient {
     }
 }
 
-/// A client whose requests have a time limit, which they do not reach.
-pub struct Limited<C>(C);
-
-impl<C: Client + Sync> Client for Limited<C> {
-    fn new(retry: HttpRetry) -> Self {
-        Self(C::new(retry.timeout(LIMIT)))
-    }
-
-    async fn send(&self, ask: TestRequest) -> TestOutcome {
-        self.0.send(ask).await
-    }
-}
-
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// The outcome of a request that got a response.

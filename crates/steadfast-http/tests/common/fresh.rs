@@ -1,11 +1,11 @@
 //! Tests of the default, as a newcomer meets it: the first request of a new client fails.
 
-use std::future::{Future, poll_fn};
-use std::task::Poll;
+use std::future::Future;
 use std::time::Duration;
 
 use steadfast_http::HttpRetry;
 
+use super::promises::all;
 use super::server::{Server, ServerAction, answer, closed_port};
 use super::{Client, TestOutcome, get};
 
@@ -29,7 +29,7 @@ pub async fn hold<C: Client>() {
 }
 
 async fn survive<F: Future<Output = TestOutcome>>(fault: &str, request: impl Fn() -> F) {
-    let ended = join_all((0..CLIENTS).map(|_| request())).await;
+    let ended = all((0..CLIENTS).map(|_| request()).collect()).await;
     let retried = TestOutcome::success(200, 2);
     let survived = ended.iter().filter(|ended| **ended == retried).count();
     println!("{survived} of {CLIENTS} survive {fault}");
@@ -53,26 +53,5 @@ async fn while_refused<C: Client>() -> TestOutcome {
         Server::start_on(held.listen(16).unwrap())
     };
     let (ended, _server) = tokio::join!(client.send(get(&uri)), listens);
-    ended
-}
-
-/// Waits for all of them at once.
-async fn join_all<F: Future>(all: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let mut running: Vec<_> = all.map(Box::pin).collect();
-    let mut ended = Vec::new();
-    poll_fn(|cx| {
-        running.retain_mut(|one| match one.as_mut().poll(cx) {
-            Poll::Ready(output) => {
-                ended.push(output);
-                false
-            }
-            Poll::Pending => true,
-        });
-        match running.is_empty() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    })
-    .await;
     ended
 }

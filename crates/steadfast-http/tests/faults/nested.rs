@@ -164,17 +164,6 @@ async fn a_response_says_that_it_was_retried() {
     assert!(note.contains("an inner layer has sent it again"), "{note}");
 }
 
-#[tokio::test]
-async fn a_success_that_took_retries_is_not_retried_by_an_outer_layer() {
-    let server = Server::start([answer(503), answer(200), answer(200)]).await;
-    let inner = HttpRetryLayer::new(http_retry()).layer(hyper_client());
-    let inner = without_body(inner);
-    let none = HttpClassifier::default().retry_response(|_| true);
-    let outer = HttpRetryLayer::new(http_retry().classify(none)).layer(inner);
-    let response = outer.oneshot(get(&server.uri())).await.unwrap();
-    assert_eq!((response.status().as_u16(), server.seen().len()), (200, 2));
-}
-
 /// If the first attempt of the inner layer is cut off, the outer layer cannot know that it was
 /// retried. Then the attempts add up, and do not multiply.
 #[tokio::test(start_paused = true)]

@@ -16,6 +16,7 @@ use client::{Call, Event, Layered, OneByOne};
 use server::{Server, ServerAction, Unreadable};
 use steadfast::Stage;
 use steadfast::strategy::Cause;
+use steadfast_http::tower::AnyError;
 use tonic::Code;
 
 /// Checks all promises with one kind of client.
@@ -175,9 +176,16 @@ async fn the_status_of_a_call_without_a_response_has_the_history_as_its_source()
     let (_held, uri) = server::closed_port();
     let status = Layered::greet(&uri, false).await.0.unwrap_err();
     let source = status.source().and_then(|source| source.downcast_ref());
-    let error: &steadfast::Error<tonic::Status> = source.unwrap();
+    let error: &steadfast::Error<AnyError> = source.unwrap();
     assert_eq!(error.report().attempts(), 5);
-    assert_eq!(error.last_error().unwrap().code(), Code::Unavailable);
+    let mut next = error.source();
+    while next.is_some_and(|error| !error.is::<tonic::ConnectError>()) {
+        next = next.and_then(|error| error.source());
+    }
+    assert!(
+        next.is_some(),
+        "the error of the channel is not in the chain"
+    );
 }
 
 /// The layer returns the response before its trailers arrive.

@@ -15,7 +15,7 @@ use crate::operation::{Peer, Unavailable, ask, drive, repeat};
 /// that failed is one allocation.
 pub(super) fn all() -> [Contender; 7] {
     let standard_with_deadline = limited(standard_with_deadline(), 280.0, 1850.0);
-    let load_aware = limited(load_aware(), 360.0, 3600.0);
+    let load_aware = limited(load_aware(), 371.0, 3600.0);
     [
         limited(best_effort(), 250.0, 1250.0),
         limited(standard(), 260.0, 1400.0),

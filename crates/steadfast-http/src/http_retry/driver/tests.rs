@@ -62,7 +62,7 @@ fn a_request_whose_body_is_lost_before_a_retry_is_not_tried_again() {
     let asked = Asked::default();
     let mut driver = put(VirtualWorld::new(), three_attempts());
     let mut cx = Context::from_waker(Waker::noop());
-    assert!(driver.begin());
+    driver.begin();
     driver.attempt();
     assert!(driver.end(unavailable(), &asked).is_none());
     // The wait of a virtual world ends at once.
@@ -82,7 +82,7 @@ fn a_failed_response_is_dropped_as_soon_as_a_retry_is_granted_and_the_last_is_ke
     let asked = Asked::default();
     let mut driver = put(VirtualWorld::new(), three_attempts());
     let mut cx = Context::from_waker(Waker::noop());
-    assert!(driver.begin());
+    driver.begin();
     for attempt in 1..=3 {
         driver.attempt();
         assert!(driver.end(unavailable(), &asked).is_none());
@@ -108,7 +108,7 @@ fn a_failed_response_is_kept_while_the_strategy_decides() {
         let asked = Asked::default();
         let mut driver = put(VirtualWorld::new(), asks.max_attempts(2).unwrap());
         let mut cx = Context::from_waker(Waker::noop());
-        assert!(driver.begin());
+        driver.begin();
         driver.attempt();
         assert!(driver.end(unavailable(), &asked).is_none());
         assert!(driver.poll_next(&mut cx, &asked).is_pending());

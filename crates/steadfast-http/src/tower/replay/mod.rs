@@ -6,8 +6,6 @@
 //! Nothing is read ahead: a body that waits for the response to begin still works,
 //! and a first attempt does not wait until its body is collected.
 
-mod headers;
-
 use std::any::TypeId;
 use std::error::Error as StdError;
 use std::fmt;
@@ -20,7 +18,6 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::http_retry::{BoxSleep, LostBody};
-use headers::KeptHeaders;
 
 /// One attempt's view of a request's body.
 pub struct ReplayBody<B> {
@@ -29,18 +26,15 @@ pub struct ReplayBody<B> {
 }
 
 struct Source<B> {
-    state: Arc<State<B>>,
+    shared: Arc<SharedBody<B>>,
     /// The attempt that this belongs to. Only the newest may read.
     turn: u32,
     /// The number of kept frames that were sent.
     sent: usize,
 }
 
-/// What a request keeps for its retries. It is one allocation.
-struct State<B> {
-    headers: KeptHeaders,
-    shared: Mutex<Shared<B>>,
-}
+/// What a request keeps of its body.
+struct SharedBody<B>(Mutex<Shared<B>>);
 
 struct Shared<B> {
     body: B,
@@ -55,7 +49,8 @@ struct Shared<B> {
     /// The attempt that waits for more of the body.
     waiting: Option<Waker>,
     limit: usize,
-    kept: KeptFrames,
+    /// The frames that were sent.
+    kept: Vec<Kept>,
     size: usize,
     lost: Option<LostBody>,
 }
@@ -64,30 +59,6 @@ enum Kept {
     Data(Bytes),
     /// In a box, because they are rare and larger.
     Trailers(Box<HeaderMap>),
-}
-
-/// The frames that were sent. Most bodies have one, which needs no allocation.
-#[derive(Default)]
-struct KeptFrames {
-    first: Option<Kept>,
-    others: Vec<Kept>,
-}
-
-impl KeptFrames {
-    fn push(&mut self, kept: Kept) {
-        match &self.first {
-            None => self.first = Some(kept),
-            Some(_) => self.others.push(kept),
-        }
-    }
-
-    fn from(&self, index: usize) -> impl Iterator<Item = &Kept> {
-        self.first.iter().chain(&self.others).skip(index)
-    }
-
-    fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.others.len()
-    }
 }
 
 /// A request's body could not be read.
@@ -102,17 +73,15 @@ pub enum ReplayError<E> {
     Abandoned,
 }
 
-/// Makes the headers and the body of each attempt.
+/// Makes the body of each attempt.
 pub(super) struct Replay<B> {
-    /// None if there are neither headers nor a body.
-    state: Option<Arc<State<B>>>,
-    has_body: bool,
+    /// None if the body is empty.
+    shared: Option<Arc<SharedBody<B>>>,
 }
 
 impl<B: Body> Replay<B> {
-    pub(super) fn new(headers: &HeaderMap, body: B, limit: usize) -> Self {
-        let has_body = !body.is_end_stream();
-        let state = (has_body || !headers.is_empty()).then(|| {
+    pub(super) fn new(body: B, limit: usize) -> Self {
+        let shared = (!body.is_end_stream()).then(|| {
             let shared = Shared {
                 exact: body.size_hint().exact(),
                 body,
@@ -122,22 +91,13 @@ impl<B: Body> Replay<B> {
                 pause_end: None,
                 waiting: None,
                 limit,
-                kept: KeptFrames::default(),
+                kept: Vec::new(),
                 size: 0,
                 lost: None,
             };
-            Arc::new(State {
-                headers: KeptHeaders::new(headers),
-                shared: Mutex::new(shared),
-            })
+            Arc::new(SharedBody(Mutex::new(shared)))
         });
-        Self { state, has_body }
-    }
-
-    /// Returns the headers again.
-    pub(super) fn headers(&self) -> HeaderMap {
-        let state = self.state.as_ref();
-        state.map_or_else(HeaderMap::new, |state| state.headers.to_map())
+        Self { shared }
     }
 
     /// Returns the body of the first attempt. Must be called at most once, before `next_body`.
@@ -147,10 +107,10 @@ impl<B: Body> Replay<B> {
 
     /// Returns the body of the next attempt; none if the beginning is lost.
     pub(super) fn next_body(&self) -> Option<ReplayBody<B>> {
-        let Some(state) = &self.state else {
+        let Some(shared) = &self.shared else {
             return Some(self.body_of_turn(0));
         };
-        let mut shared = state.lock();
+        let mut shared = shared.lock();
         if shared.lost.is_some() {
             return None;
         }
@@ -159,9 +119,8 @@ impl<B: Body> Replay<B> {
     }
 
     fn body_of_turn(&self, turn: u32) -> ReplayBody<B> {
-        let state = self.state.as_ref().filter(|_| self.has_body);
-        let source = state.map(|state| Source {
-            state: Arc::clone(state),
+        let source = self.shared.as_ref().map(|shared| Source {
+            shared: Arc::clone(shared),
             turn,
             sent: 0,
         });
@@ -173,15 +132,15 @@ impl<B> Replay<B> {
     /// Stops the upload of an attempt that failed, until it is known whether there is a
     /// next one. A server may respond before it has read the body.
     pub(super) fn pause(&self) {
-        if let Some(state) = &self.state {
-            state.lock().paused = true;
+        if let Some(shared) = &self.shared {
+            shared.lock().paused = true;
         }
     }
 
     /// Lets a paused upload go on.
     pub(super) fn resume(&self) {
-        if let Some(state) = &self.state {
-            let mut shared = state.lock();
+        if let Some(shared) = &self.shared {
+            let mut shared = shared.lock();
             shared.paused = false;
             shared.wake();
         }
@@ -189,9 +148,9 @@ impl<B> Replay<B> {
 
     /// Ends a paused upload after a sleep, unless it is complete. Its connection closes then.
     pub(super) fn end_pause(&self, sleep: impl FnOnce() -> BoxSleep) {
-        if let Some(state) = &self.state {
-            let mut shared = state.lock();
-            if shared.paused && self.has_body {
+        if let Some(shared) = &self.shared {
+            let mut shared = shared.lock();
+            if shared.paused {
                 shared.pause_end = Some(sleep());
                 shared.wake();
             }
@@ -201,16 +160,16 @@ impl<B> Replay<B> {
     /// Ends the upload of an attempt that will be followed by another. Its connection
     /// closes.
     pub(super) fn abandon(&self) {
-        if let Some(state) = &self.state {
-            state.lock().next_turn();
+        if let Some(shared) = &self.shared {
+            shared.lock().next_turn();
         }
     }
 
     /// Ends a paused upload of a request that is dropped, unless a sleep ends it. Its connection
     /// would wait forever.
     pub(super) fn abandon_if_paused(&self) {
-        if let Some(state) = &self.state {
-            let mut shared = state.lock();
+        if let Some(shared) = &self.shared {
+            let mut shared = shared.lock();
             if shared.paused && shared.pause_end.is_none() {
                 shared.next_turn();
             }
@@ -219,7 +178,7 @@ impl<B> Replay<B> {
 
     /// Returns why a further attempt cannot have the whole body, if so.
     pub(super) fn lost(&self) -> Option<LostBody> {
-        self.state.as_ref().and_then(|state| state.lock().lost)
+        self.shared.as_ref().and_then(|shared| shared.lock().lost)
     }
 }
 
@@ -237,7 +196,7 @@ where
         let Some(source) = &mut self.get_mut().source else {
             return Poll::Ready(None);
         };
-        let mut shared = source.state.lock();
+        let mut shared = source.shared.lock();
         if shared.turn != source.turn {
             return Poll::Ready(Some(Err(ReplayError::Superseded)));
         }
@@ -250,7 +209,7 @@ where
             shared.waiting = Some(cx.waker().clone());
             return Poll::Pending;
         }
-        if let Some(kept) = shared.kept.from(source.sent).next() {
+        if let Some(kept) = shared.kept.get(source.sent) {
             source.sent += 1;
             return Poll::Ready(Some(Ok(kept.to_frame())));
         }
@@ -265,7 +224,7 @@ where
 
     fn is_end_stream(&self) -> bool {
         self.source.as_ref().is_none_or(|source| {
-            let shared = source.state.lock();
+            let shared = source.shared.lock();
             let all_kept_sent = source.sent >= shared.kept.len();
             all_kept_sent && (shared.ended || shared.body.is_end_stream())
         })
@@ -275,8 +234,8 @@ where
         let Some(source) = &self.source else {
             return SizeHint::with_exact(0);
         };
-        let shared = source.state.lock();
-        let unsent: u64 = shared.kept.from(source.sent).map(Kept::len).sum();
+        let shared = source.shared.lock();
+        let unsent: u64 = shared.kept.iter().skip(source.sent).map(Kept::len).sum();
         let more = match shared.ended {
             true => SizeHint::with_exact(0),
             false => shared.body.size_hint(),
@@ -290,10 +249,10 @@ where
     }
 }
 
-impl<B> State<B> {
+impl<B> SharedBody<B> {
     /// Ignores poison: only the reader of a body that panicked would read it again.
     fn lock(&self) -> MutexGuard<'_, Shared<B>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -353,7 +312,7 @@ where
     /// Drops the kept part, which is useless without the rest.
     fn lose(&mut self, lost: LostBody) {
         self.lost = Some(lost);
-        self.kept = KeptFrames::default();
+        self.kept = Vec::new();
     }
 }
 

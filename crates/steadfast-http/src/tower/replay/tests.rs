@@ -31,7 +31,7 @@ impl Body for Frames {
 }
 
 fn replay_of<B: Body>(body: B, limit: usize) -> Replay<B> {
-    Replay::new(&HeaderMap::new(), body, limit)
+    Replay::new(body, limit)
 }
 
 async fn whole<B: Body + Unpin>(body: ReplayBody<B>) -> Bytes
@@ -135,6 +135,6 @@ async fn frames_without_content_take_no_room() {
         .map(|part| Ok(Frame::data(Bytes::from_static(part.as_bytes()))));
     let replay = replay_of(Frames(frames.collect()), 2);
     assert_eq!(whole(replay.next_body().unwrap()).await, "ab");
-    assert_eq!(replay.state.as_ref().unwrap().lock().kept.len(), 2);
+    assert_eq!(replay.shared.as_ref().unwrap().lock().kept.len(), 2);
     assert_eq!(whole(replay.next_body().unwrap()).await, "ab");
 }
