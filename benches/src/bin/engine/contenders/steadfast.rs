@@ -165,11 +165,7 @@ impl RetryStrategy for Wrapper {
         self.0.refresh_retry_token(token, request, failure, world)
     }
 
-    fn record_success(
-        &self,
-        token: Option<RetryToken>,
-        world: &dyn World,
-    ) -> Result<(), Refusal> {
+    fn record_success(&self, token: Option<RetryToken>, world: &dyn World) -> Result<(), Refusal> {
         self.0.record_success(token, world)
     }
 
