@@ -159,7 +159,7 @@ async fn a_budget_pays_once_for_each_retry_even_of_dropped_operations() {
     let budget = Budget::builder().capacity(10_000).build().unwrap();
     let strategy = Standard::builder().budget(budget.clone()).build().unwrap();
     let (cluster, documents) = opened(&server, strategy).await;
-    let level = || budget.level(crate::world::now());
+    let level = || budget.level();
     let before = level();
     let refused = server.fault(Fault::on(Opcode::Get).answer(Status::TemporaryFailure));
     let mut waiting = Vec::new();
