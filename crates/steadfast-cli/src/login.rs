@@ -94,18 +94,16 @@ impl LoginArgs {
         ))
     }
 
-    /// Returns the given flags, for a command line that repeats this one.
-    pub(crate) fn given(&self) -> Vec<(&'static str, String)> {
-        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    /// Returns the first flag that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
         let flags = [
-            ("--user", self.user.clone()),
-            ("--password-file", path(&self.password_file)),
-            ("--client-certificate", path(&self.client_certificate)),
-            ("--client-key", path(&self.client_key)),
-            ("--ca", path(&self.ca)),
+            ("--user", self.user.is_some()),
+            ("--password-file", self.password_file.is_some()),
+            ("--client-certificate", self.client_certificate.is_some()),
+            ("--ca", self.ca.is_some()),
         ];
-        let given = |(name, value): (_, Option<String>)| value.map(|value| (name, value));
-        flags.into_iter().filter_map(given).collect()
+        let given = flags.into_iter().find(|(_, is_given)| *is_given);
+        given.map(|(name, _)| name)
     }
 }
 

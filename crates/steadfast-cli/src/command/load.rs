@@ -49,8 +49,8 @@ Examples:
   steadfast load --html report.html               with charts, as an HTML page
   steadfast load --expect 'p99<20ms' --expect 'throughput>50k' --expect 'failures<0.1%'
                                                   limits for CI, with status 6
-  steadfast load --soak 1h                        an hour, with the memory of the process
-  steadfast load merge a.json b.json              the sum of the reports of two machines
+  steadfast load --soak 1h                        an hour
+  steadfast load merge a.json b.json              the sum of the reports of two machines, as JSON
   steadfast load --connect couchbase://db.example.com/test --user app
                                                   against an existing cluster, without faults
 
@@ -67,11 +67,8 @@ pub(crate) struct LoadArgs {
     command: Option<LoadCommand>,
     /// How long to begin operations, as 45s, 10m or 1h; without --rate, a short run goes on
     /// until its faults are over
-    #[arg(long, default_value = "30s", value_parser = duration::parse)]
+    #[arg(long, visible_alias = "soak", default_value = "30s", value_parser = duration::parse_positive)]
     duration: Duration,
-    /// Like --duration, for long runs: also shows the memory of the process
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "duration")]
-    soak: Option<Duration>,
     /// How many operations are under way at a time, at most [default: 128, with --rate 4096]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=MOST_IN_FLIGHT))]
     concurrency: Option<u16>,
@@ -124,7 +121,7 @@ pub(crate) struct LoadArgs {
 
 #[derive(Subcommand)]
 enum LoadCommand {
-    /// Add up the JSON reports of several machines
+    /// Add up the JSON reports of several machines, and print the sum as JSON
     ///
     /// Counts and violations add up, and percentiles come from the histograms of all reports.
     /// Reports with the same seed are refused: they are the same workload.
@@ -133,15 +130,12 @@ enum LoadCommand {
 
 #[derive(Args)]
 struct MergeArgs {
-    /// Reports that `steadfast load --json` or `steadfast load merge --json` has written
+    /// Reports that `steadfast load --json` or `steadfast load merge` has written
     #[arg(required = true, num_args = 2.., value_name = "REPORT")]
     reports: Vec<PathBuf>,
     /// Exit with status 7 if no run has seen an effect that an injected fault must have
     #[arg(long)]
     strict: bool,
-    /// Print the sum as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 fn merge(args: &MergeArgs) -> anyhow::Result<()> {
@@ -157,11 +151,7 @@ fn merge(args: &MergeArgs) -> anyhow::Result<()> {
         .collect::<anyhow::Result<_>>()?;
     let reports = reports.iter().map(|(name, text)| (&**name, &**text));
     let merged = MergedReport::merge(reports).map_err(|error| usage(format_args!("{error:#}")))?;
-    if args.json {
-        line(merged.to_json());
-    } else {
-        line(merged.to_string().trim_end());
-    }
+    line(merged.to_json());
     if !merged.holds() {
         bail!("the accounting of a run does not hold: see the report");
     }
@@ -176,13 +166,8 @@ pub(crate) async fn run_load(args: LoadArgs) -> anyhow::Result<()> {
         return merge(args);
     }
     let seed = args.seed.unwrap_or_else(fresh_seed);
-    let duration = args.soak.unwrap_or(args.duration);
-    if duration.is_zero() {
-        let flag = args.soak.map_or("--duration", |_| "--soak");
-        refuse!("{flag} must be more than zero");
-    }
     if args.connect.is_none()
-        && let Some((flag, _)) = args.login.given().first()
+        && let Some(flag) = args.login.given()
     {
         refuse!("{flag} needs an existing cluster: give --connect ADDRESS");
     }
@@ -195,7 +180,7 @@ pub(crate) async fn run_load(args: LoadArgs) -> anyhow::Result<()> {
     };
     let settings = Settings {
         seed,
-        duration,
+        duration: args.duration,
         concurrency: args.concurrency.unwrap_or(match args.rate {
             Some(_) => IN_FLIGHT_AT_A_RATE,
             None => Settings::default().concurrency,
@@ -330,7 +315,7 @@ async fn run_or_interrupt(
     let mut progress: Box<dyn Progress> = if args.quiet {
         Box::new(Quiet)
     } else {
-        Box::new(Lines::new(settings.duration, args.soak.is_some()))
+        Box::new(Lines::new(settings.duration))
     };
     let first = SetOnce::new();
     let interrupted = async {
@@ -359,57 +344,24 @@ async fn run_or_interrupt(
     }
 }
 
-/// Returns the command that replays the run.
+/// Returns the command that replays the run: this command line, with its seed.
 fn replay(args: &LoadArgs, seed: u64) -> String {
-    let mut command = format!("steadfast load --seed {seed}");
-    let mut add = |option: &str, value: &dyn std::fmt::Display| {
-        let value = value.to_string();
-        // Arguments of a command line have no zero bytes, so quoting cannot fail.
-        let value = shlex::try_quote(&value).unwrap_or_default();
-        command += &format!(" {option} {value}");
-    };
-    let seconds = |duration: Duration| match duration.as_millis() {
-        millis if millis % 1000 == 0 => format!("{}s", millis / 1000),
-        millis => format!("{millis}ms"),
-    };
-    match args.soak {
-        Some(soak) => add("--soak", &seconds(soak)),
-        None if args.duration != Duration::from_secs(30) => {
-            add("--duration", &seconds(args.duration));
-        }
-        None => {}
-    }
-    if let Some(concurrency) = args.concurrency {
-        add("--concurrency", &concurrency);
-    }
-    if let Some(rate) = args.rate {
-        add("--rate", &rate);
-    }
-    if args.timeout != Duration::from_millis(2500) {
-        add("--timeout", &seconds(args.timeout));
-    }
-    if args.strategy != StrategyName::default() {
-        add("--strategy", &args.strategy.name());
-    }
-    if args.nodes != 3 {
-        add("--nodes", &args.nodes);
-    }
-    for expected in &args.expect {
-        add("--expect", expected);
-    }
-    if let Some(address) = &args.connect {
-        add("--connect", address);
-        for (flag, value) in args.login.given() {
-            add(flag, &value);
-        }
-        if args.no_query {
-            command += " --no-query";
+    let mut command = vec!["steadfast".to_owned()];
+    for word in std::env::args().skip(1) {
+        // A word with an equals sign would need quotes.
+        let (flag, value) = match word.split_once('=') {
+            Some((flag, value)) if flag.starts_with("--") => (flag, Some(value)),
+            _ => (&*word, None),
+        };
+        for word in [Some(flag), value].into_iter().flatten() {
+            // Arguments of a command line have no zero bytes, so quoting cannot fail.
+            command.push(shlex::try_quote(word).unwrap_or_default().into_owned());
         }
     }
-    if args.tls {
-        command += " --tls";
+    if args.seed.is_none() {
+        command.push(format!("--seed {seed}"));
     }
-    command
+    command.join(" ")
 }
 
 /// Returns a random seed that is easy to type.

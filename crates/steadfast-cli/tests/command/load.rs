@@ -114,8 +114,8 @@ fn invalid_flags_are_rejected_with_an_explanation() {
         ),
         (&["--nodes=0", "--duration=1s"], "nodes"),
         (&["--concurrency=0"], "concurrency"),
-        (&["--duration=0s"], "--duration must be more than zero"),
-        (&["--soak=0s"], "--soak must be more than zero"),
+        (&["--duration=0s"], "must be above 0"),
+        (&["--soak=0s"], "must be above 0"),
         (&["--timeout=0s"], "--timeout"),
         (&["--user=app"], "--user needs an existing cluster"),
         (
@@ -142,27 +142,6 @@ fn invalid_flags_are_rejected_with_an_explanation() {
 }
 
 #[test]
-fn a_run_starts_with_every_strategy() {
-    let served = three_nodes();
-    let address = served.address("travel");
-    for strategy in [
-        "best-effort-until-terminal",
-        "best-effort",
-        "guidance",
-        "adaptive",
-        "aws-2.0",
-        "aws-2.1",
-        "no-retry",
-        "error-map",
-    ] {
-        let run = ["load", "--connect", &address, "--strategy", strategy];
-        let report = report(&served.run(&[&run, &SHORT[..]].concat()));
-        assert_eq!(report["strategy"], strategy);
-        assert!(report["operations"]["ok"].as_u64() > Some(10), "{strategy}");
-    }
-}
-
-#[test]
 fn reports_of_several_machines_are_merged_and_equal_seeds_are_refused() {
     let served = three_nodes();
     let address = served.address("travel");
@@ -170,27 +149,18 @@ fn reports_of_several_machines_are_merged_and_equal_seeds_are_refused() {
     let file = |seed: &str| {
         let run = ["load", "--connect", &address, "--no-query", "--seed", seed];
         let output = served.run(&[&run, &SHORT[..]].concat());
-        assert!(
-            report(&output)["replay"]
-                .as_str()
-                .unwrap()
-                .ends_with("--no-query")
-        );
+        let replay = report(&output)["replay"].as_str().unwrap().to_owned();
+        assert!(replay.contains("--no-query --seed"), "{replay}");
         assert!(report(&output)["operations"]["by_kind"]["select"].is_null());
         let path = directory.path().join(seed);
         std::fs::write(&path, &output.stdout).unwrap();
         path.to_str().unwrap().to_owned()
     };
     let (one, two) = (file("1"), file("2"));
-    let merged = report(&steadfast(&["load", "merge", "--json", &one, &two]));
+    let merged = report(&steadfast(&["load", "merge", &one, &two]));
     // 40 operations in 100 ms, on each of two machines.
     assert_eq!(merged["starts"]["intended"], 80);
     assert_eq!(merged["runs"][1]["seed"], 2);
-    let text = steadfast(&["load", "merge", &one, &two]);
-    assert!(
-        text.ok() && text.stdout.contains("runs            2 · seeds 1, 2"),
-        "{text:?}"
-    );
     let twice = steadfast(&["load", "merge", &one, &two, &one]);
     assert_eq!(twice.status, 1, "{twice:?}");
     assert!(twice.stderr.contains("repeats the seed 1"), "{twice:?}");
@@ -405,15 +375,12 @@ fn expectations_decide_about_the_status_of_a_run_that_holds() {
     let output = short(&["--expect", "p50<1us", "--expect", "max<1000s"]);
     assert_eq!(output.status, 6, "{output:?}");
     assert!(
-        output.stderr.contains("expected p50<0.001ms, measured"),
+        output.stderr.contains("expected p50<1us, measured"),
         "{output:?}"
     );
     assert!(!output.stderr.contains("max"), "{output:?}");
     // The printed command repeats the expectations.
-    assert!(
-        output.stdout.contains("--expect 'p50<0.001ms'"),
-        "{output:?}"
-    );
+    assert!(output.stdout.contains("--expect 'p50<1us'"), "{output:?}");
 }
 
 /// A run adds a node, which a full cluster refuses.

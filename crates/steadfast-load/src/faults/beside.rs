@@ -16,7 +16,7 @@ use steadfast_cluster::{BucketSettings, ClusterError, NodeId, TestCluster};
 use tokio::time::Instant;
 
 use super::inject::FaultInjector;
-use super::kind::FaultKind;
+use super::kind::SideKind;
 use super::schedule::ScheduledFault;
 use crate::accounting::{Violation, ViolationKind, WriteLog};
 use crate::client::{ClientError, ErrorClass, SideClient, SidePlace};
@@ -72,6 +72,7 @@ impl Beside {
     pub(super) async fn inject(
         &self,
         injector: &FaultInjector,
+        kind: SideKind,
         fault: &ScheduledFault,
         node: NodeId,
     ) -> Result<u64, ClusterError> {
@@ -82,8 +83,8 @@ impl Beside {
                 .map(|at| format!("{number}:{name}:{at}"))
                 .collect()
         };
-        match fault.kind {
-            FaultKind::DroppedBucket => {
+        match kind {
+            SideKind::DroppedBucket => {
                 self.create(cluster, DROPPED).await?;
                 let before = self.write_all(DROPPED, &keys("before")).await;
                 cluster.drop_bucket(DROPPED.bucket).await?;
@@ -95,7 +96,7 @@ impl Beside {
                 self.recreated(DROPPED, &before, &keys("after")).await;
                 Ok(hits)
             }
-            FaultKind::DroppedCollection => {
+            SideKind::DroppedCollection => {
                 self.create_collection(cluster)?;
                 let before = self.write_all(COLLECTION, &keys("before")).await;
                 cluster.drop_collection(BUCKET, "_default", COLLECTION.collection)?;
@@ -107,12 +108,12 @@ impl Beside {
                 self.recreated(COLLECTION, &before, &keys("after")).await;
                 Ok(hits)
             }
-            FaultKind::HalfStatements => {
+            SideKind::HalfStatements => {
                 self.create_collection(cluster)?;
                 Ok(self.half_statements(&keys("row")).await)
             }
-            FaultKind::HeldCommands => self.hold_commands(injector, node).await,
-            _ => self.lagging_fail_over(injector, fault, node, keys).await,
+            SideKind::HeldCommands => self.hold_commands(injector, node).await,
+            SideKind::LaggingFailOver => self.lagging_fail_over(injector, fault, node, keys).await,
         }
     }
 

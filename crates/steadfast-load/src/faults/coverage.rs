@@ -13,7 +13,7 @@ use crate::measure::{OperationCounts, RetryCounts};
 
 /// Something that a fault must cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Evidence {
+pub(super) enum Evidence {
     /// Its rules hit requests, or a failover moved documents.
     Hits,
     /// Attempts failed for this reason, and were retried or not.
@@ -23,39 +23,6 @@ enum Evidence {
     AmbiguousApplied,
     RejectedCredentials,
     SilentConnections,
-}
-
-const CUT: &str = "SOCKET_CLOSED_WHILE_IN_FLIGHT";
-
-/// Returns what a fault of this kind must cause.
-fn must_cause(kind: FaultKind) -> &'static [Evidence] {
-    use Evidence::{
-        AmbiguousApplied, AmbiguousTimeouts, Hits, Reason, RejectedCredentials, SilentConnections,
-    };
-    match kind {
-        FaultKind::TemporaryFailures => &[Hits, Reason("KV_TEMPORARY_FAILURE")],
-        FaultKind::LockedDocuments => &[Reason("KV_LOCKED")],
-        FaultKind::CutBeforeReading | FaultKind::CutBeforeApplying | FaultKind::GarbledAnswers => {
-            &[Hits, Reason(CUT)]
-        }
-        FaultKind::CutAfterApplying | FaultKind::CutMidResponse => &[Hits, AmbiguousApplied],
-        FaultKind::SlowNode
-        | FaultKind::StalledNode
-        | FaultKind::FailOver
-        | FaultKind::HeldReplication
-        | FaultKind::DroppedBucket
-        | FaultKind::HalfStatements
-        | FaultKind::LaggingFailOver
-        | FaultKind::HeldCommands
-        | FaultKind::RotatedCertificate => &[Hits],
-        FaultKind::DroppedCollection => &[Hits, Reason("KV_COLLECTION_OUTDATED")],
-        FaultKind::LateAnswers | FaultKind::UnmatchedAnswers => &[Hits, AmbiguousTimeouts],
-        FaultKind::SilentNode => &[Hits, SilentConnections, AmbiguousTimeouts],
-        FaultKind::MutedNode => &[Hits, AmbiguousTimeouts, AmbiguousApplied],
-        FaultKind::RebalanceIn | FaultKind::RebalanceOut => &[Reason("KV_NOT_MY_VBUCKET")],
-        FaultKind::Crash => &[Reason("SOCKET_NOT_AVAILABLE")],
-        FaultKind::RotatedPassword => &[RejectedCredentials],
-    }
 }
 
 /// One effect of a kind of fault, for the report.
@@ -83,7 +50,7 @@ impl Observed {
     pub(crate) fn coverage(&self, log: &FaultLog) -> Vec<Coverage> {
         let mut list = Vec::new();
         for totals in &log.by_kind {
-            for evidence in must_cause(totals.kind) {
+            for evidence in totals.kind.properties().must_cause {
                 let Some(count) = self.count(*evidence, totals.hits) else {
                     continue;
                 };
@@ -122,17 +89,7 @@ impl Observed {
 impl Evidence {
     fn describe(self, kind: FaultKind) -> String {
         match self {
-            Self::Hits => match kind {
-                FaultKind::FailOver => "documents failed over",
-                FaultKind::HeldReplication => "durable writes waited for replicas",
-                FaultKind::DroppedBucket => "operations met a missing bucket",
-                FaultKind::DroppedCollection => "operations met a missing collection",
-                FaultKind::HalfStatements => "statements were applied in part",
-                FaultKind::LaggingFailOver => "writes without durability were lost, as they may be",
-                FaultKind::RotatedCertificate => "connections met the new certificate",
-                _ => "requests hit",
-            }
-            .to_owned(),
+            Self::Hits => kind.properties().hits.to_owned(),
             Self::Reason(reason) => format!("attempts failed with {reason}"),
             Self::AmbiguousTimeouts => "operations timed out ambiguously".to_owned(),
             Self::AmbiguousApplied => "ambiguous writes were applied".to_owned(),
@@ -144,6 +101,7 @@ impl Evidence {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kind::RuleKind;
     use super::super::log::FaultTotals;
     use super::*;
 
@@ -162,7 +120,10 @@ mod tests {
     }
 
     fn observed() -> Observed {
-        let labels = (CUT.to_owned(), "unsafe".to_owned());
+        let labels = (
+            "SOCKET_CLOSED_WHILE_IN_FLIGHT".to_owned(),
+            "unsafe".to_owned(),
+        );
         Observed {
             operations: OperationCounts::default(),
             retries: RetryCounts {
@@ -184,16 +145,16 @@ mod tests {
     #[test]
     fn every_kind_of_fault_must_cause_something() {
         for kind in FaultKind::ALL {
-            assert!(!must_cause(kind).is_empty(), "{kind}");
+            assert!(!kind.properties().must_cause.is_empty(), "{kind}");
         }
     }
 
     #[test]
     fn an_effect_that_was_not_seen_is_missing() {
         let kinds = [
-            (FaultKind::CutBeforeReading, 4),
+            (FaultKind::Rule(RuleKind::CutBeforeReading), 4),
             (FaultKind::FailOver, 0),
-            (FaultKind::SilentNode, 9),
+            (FaultKind::Rule(RuleKind::SilentNode), 9),
             (FaultKind::Crash, 0),
         ];
         let coverage = observed().coverage(&log(&kinds));
@@ -215,7 +176,10 @@ mod tests {
             retries: RetryCounts::default(),
             ..observed()
         };
-        let kinds = [(FaultKind::CutBeforeReading, 4), (FaultKind::Crash, 0)];
+        let kinds = [
+            (FaultKind::Rule(RuleKind::CutBeforeReading), 4),
+            (FaultKind::Crash, 0),
+        ];
         let coverage = observed.coverage(&log(&kinds));
         assert_eq!(coverage.len(), 1);
         assert!(missing(&coverage).is_empty());

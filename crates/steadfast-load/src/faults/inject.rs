@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use steadfast_cluster::fault::{Fault, FaultGuard, Schedule};
+use steadfast_cluster::fault::{Effect, Fault, FaultGuard, Garble, Schedule};
 use steadfast_cluster::topology::{Hold, HoldGuard, Rebalance};
 use steadfast_cluster::users::Rights;
 use steadfast_cluster::{ClusterError, NodeId, Service, TestCluster};
 use steadfast_wire::{Opcode, Status};
 
 use super::beside::Beside;
-use super::kind::FaultKind;
+use super::kind::{FaultKind, RuleKind};
 use super::log::FaultLog;
 use super::schedule::ScheduledFault;
 use crate::embedded::USER;
@@ -27,6 +27,8 @@ const COMMANDS: [Opcode; 7] = [
     Opcode::Append,
     Opcode::SubdocMultiMutation,
 ];
+/// How much longer than its timeout a late answer takes.
+const LATE: Duration = Duration::from_millis(200);
 /// The share of requests that fail temporarily.
 const TEMPORARY: f64 = 0.1;
 /// A rule for a single request spares fewer requests than this before it.
@@ -41,16 +43,16 @@ const STEPS: u32 = 24;
 /// Rules in force. When they end, their hits are counted.
 struct Hits<'a> {
     injector: &'a FaultInjector,
-    kind: FaultKind,
+    rule: RuleKind,
     rules: Vec<FaultGuard>,
 }
 
 impl<'a> Hits<'a> {
-    fn new(injector: &'a FaultInjector, kind: FaultKind) -> Self {
+    fn new(injector: &'a FaultInjector, rule: RuleKind) -> Self {
         let rules = Vec::new();
         Self {
             injector,
-            kind,
+            rule,
             rules,
         }
     }
@@ -58,12 +60,19 @@ impl<'a> Hits<'a> {
     fn add(&mut self, fault: Fault) {
         self.rules.push(self.injector.cluster.fault(fault));
     }
+
+    /// Keeps a rule in force. Never ends; dropping the future removes it.
+    async fn hold(mut self, fault: Fault) {
+        self.add(fault);
+        std::future::pending().await
+    }
 }
 
 impl Drop for Hits<'_> {
     fn drop(&mut self) {
         let hits = self.rules.iter().map(FaultGuard::fired).sum();
-        self.injector.log.lock().hit(self.kind, hits);
+        let kind = FaultKind::Rule(self.rule);
+        self.injector.log.lock().hit(kind, hits);
     }
 }
 
@@ -102,7 +111,7 @@ impl FaultInjector {
             if self.state.has_ended() {
                 break;
             }
-            if fault.kind.is_beside() && self.beside.is_none() {
+            if matches!(fault.kind, FaultKind::Side(_)) && self.beside.is_none() {
                 continue;
             }
             self.log
@@ -166,13 +175,9 @@ impl FaultInjector {
                 let all = all.collect::<Result<Vec<_>, _>>()?;
                 self.hold_durable_writes(all, lasts / 2).await?;
             }
-            FaultKind::DroppedBucket
-            | FaultKind::DroppedCollection
-            | FaultKind::HalfStatements
-            | FaultKind::LaggingFailOver
-            | FaultKind::HeldCommands => {
+            FaultKind::Side(kind) => {
                 if let Some(beside) = &self.beside {
-                    let hits = beside.inject(self, fault, node).await?;
+                    let hits = beside.inject(self, kind, fault, node).await?;
                     self.log.lock().hit(fault.kind, hits);
                 }
             }
@@ -185,21 +190,9 @@ impl FaultInjector {
                 let connections = cluster.certificate_connections();
                 self.log.lock().hit(fault.kind, connections);
             }
-            FaultKind::TemporaryFailures
-            | FaultKind::LockedDocuments
-            | FaultKind::CutBeforeReading
-            | FaultKind::CutBeforeApplying
-            | FaultKind::CutAfterApplying
-            | FaultKind::CutMidResponse
-            | FaultKind::SlowNode
-            | FaultKind::LateAnswers
-            | FaultKind::GarbledAnswers
-            | FaultKind::UnmatchedAnswers
-            | FaultKind::StalledNode
-            | FaultKind::SilentNode
-            | FaultKind::MutedNode => {
+            FaultKind::Rule(rule) => {
                 tokio::select! {
-                    () = self.hold_rules(fault.kind, fault) => {}
+                    () = self.hold_rules(rule, fault) => {}
                     () = self.state.wait(lasts) => {}
                 }
             }
@@ -208,38 +201,50 @@ impl FaultInjector {
     }
 
     /// Keeps the rules of a fault in force. Never ends; dropping the future removes them.
-    async fn hold_rules(&self, kind: FaultKind, fault: &ScheduledFault) {
+    async fn hold_rules(&self, rule: RuleKind, fault: &ScheduledFault) {
         let mut random = fastrand::Rng::with_seed(fault.seed);
-        let mut permanent = Hits::new(self, kind);
+        let mut rules = Hits::new(self, rule);
         let node = || {
             let nodes = self.cluster.nodes();
             Fault::on_service(Service::KeyValue).node(nodes[fault.node % nodes.len()])
         };
-        match kind {
-            FaultKind::TemporaryFailures => permanent.rules.extend(COMMANDS.map(|opcode| {
-                let some = Fault::on(opcode).probability(TEMPORARY);
-                let some = some.seed(random.u64(..));
-                self.cluster.fault(some.answer(Status::TemporaryFailure))
-            })),
-            FaultKind::SlowNode => {
-                let by = Duration::from_millis(10 + fault.seed % 40);
-                permanent.add(node().delay(by));
+        // Late and unmatched answers hit each command once, because each keeps a worker waiting
+        // for the whole timeout.
+        let (effect, rounds) = match rule {
+            RuleKind::CutBeforeReading => (Effect::CutBeforeReading, 4),
+            RuleKind::CutBeforeApplying => (Effect::CutBeforeApplying, 4),
+            RuleKind::CutAfterApplying => (Effect::CutAfterApplying, 4),
+            RuleKind::CutMidResponse => (Effect::CutMidResponse, 4),
+            RuleKind::LateAnswers => (Effect::DelayAnswer(self.timeout + LATE), 1),
+            RuleKind::GarbledAnswers => (Effect::Garble(Garble::Magic), 2),
+            RuleKind::UnmatchedAnswers => (Effect::Garble(Garble::Opaque), 1),
+            RuleKind::TemporaryFailures => {
+                for opcode in COMMANDS {
+                    let some = Fault::on(opcode).probability(TEMPORARY);
+                    let some = some.seed(random.u64(..));
+                    rules.add(some.answer(Status::TemporaryFailure));
+                }
+                return std::future::pending().await;
             }
-            FaultKind::StalledNode => permanent.add(node().hold()),
-            FaultKind::SilentNode => permanent.add(node().silent()),
-            FaultKind::MutedNode => permanent.add(node().mute()),
-            FaultKind::LockedDocuments => self.state.set_locking(true),
-            _ => {}
-        }
-        let Some((effect, rounds)) = kind.single_effect(self.timeout) else {
-            return std::future::pending().await;
+            RuleKind::SlowNode => {
+                let by = Duration::from_millis(10 + fault.seed % 40);
+                return rules.hold(node().delay(by)).await;
+            }
+            RuleKind::StalledNode => return rules.hold(node().hold()).await,
+            RuleKind::SilentNode => return rules.hold(node().silent()).await,
+            RuleKind::MutedNode => return rules.hold(node().mute()).await,
+            RuleKind::LockedDocuments => {
+                self.state.set_locking(true);
+                return std::future::pending().await;
+            }
         };
+        // A garbled body is a wrong value, which no client can notice.
+        let hits_statements = !matches!(effect, Effect::Garble(_));
         loop {
             // Each rule hits one request; the next round replaces those that did.
             let commands = COMMANDS.map(|opcode| Fault::on(opcode).skip(random.u64(..SPARED)));
-            let query = Fault::on_service(Service::Query);
-            let query = kind.hits_statements().then_some(query);
-            let mut single = Hits::new(self, kind);
+            let query = hits_statements.then(|| Fault::on_service(Service::Query));
+            let mut single = Hits::new(self, rule);
             for condition in commands.into_iter().chain(query) {
                 single.add(condition.times(1).then(effect.clone()));
             }

@@ -57,7 +57,7 @@ impl FaultLog {
         }
         self.injected.push(InjectedFault {
             fault: match fault.with {
-                Some(with) => format!("{} with {with}", fault.kind),
+                Some(with) => format!("{} with {}", fault.kind, FaultKind::Rule(with)),
                 None => fault.kind.to_string(),
             },
             from_s: now_s,
@@ -78,7 +78,10 @@ impl FaultLog {
         };
         last.until_s = Some(now_s);
         let lasted = now_s - last.from_s;
-        for kind in [Some(fault.kind), fault.with].into_iter().flatten() {
+        for kind in [Some(fault.kind), fault.with.map(FaultKind::Rule)]
+            .into_iter()
+            .flatten()
+        {
             let known = self.by_kind.iter().position(|totals| totals.kind == kind);
             let at = known.unwrap_or_else(|| {
                 self.by_kind.push(FaultTotals {
@@ -113,9 +116,10 @@ impl FaultLog {
 mod tests {
     use std::time::Duration;
 
+    use super::super::kind::RuleKind;
     use super::*;
 
-    fn fault(kind: FaultKind, with: Option<FaultKind>) -> ScheduledFault {
+    fn fault(kind: FaultKind, with: Option<RuleKind>) -> ScheduledFault {
         ScheduledFault {
             kind,
             with,
@@ -128,14 +132,15 @@ mod tests {
     #[test]
     fn faults_are_listed_one_by_one_and_counted_by_kind() {
         let mut log = FaultLog::default();
-        let both = fault(FaultKind::Crash, Some(FaultKind::SlowNode));
+        let slow = FaultKind::Rule(RuleKind::SlowNode);
+        let both = fault(FaultKind::Crash, Some(RuleKind::SlowNode));
         log.begin(&both, 1.0);
-        log.hit(FaultKind::SlowNode, 7);
+        log.hit(slow, 7);
         let name = "crash and restart with delay on one node";
         assert_eq!(log.active(), Some(name));
         assert_eq!(log.overdue_s(2.5), 1.5);
         log.end(&both, 3.0);
-        let slow = fault(FaultKind::SlowNode, None);
+        let slow = fault(slow, None);
         log.begin(&slow, 3.0);
         log.end(&slow, 4.5);
         assert_eq!(log.active(), None);

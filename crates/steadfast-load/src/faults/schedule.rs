@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use steadfast_cluster::fault::Schedule;
 
-use super::kind::FaultKind;
+use super::kind::{FaultKind, RuleKind};
 
 /// The share of the run before the first fault and after the last, in hundredths.
 const WARM_UP: u32 = 4;
@@ -15,7 +15,7 @@ const COOL_DOWN: u32 = 8;
 pub(crate) struct ScheduledFault {
     pub(crate) kind: FaultKind,
     /// Rules that hold at the same time.
-    pub(crate) with: Option<FaultKind>,
+    pub(crate) with: Option<RuleKind>,
     pub(crate) lasts: Duration,
     /// The node it affects: an index into the nodes of that moment, modulo their number.
     pub(crate) node: usize,
@@ -35,7 +35,7 @@ pub(crate) fn schedule(
     let mut random = fastrand::Rng::with_seed(seed);
     let mut kinds: Vec<FaultKind> = FaultKind::ALL
         .into_iter()
-        .filter(|kind| nodes >= kind.min_nodes() && (tls || !kind.needs_tls()))
+        .filter(|kind| nodes >= kind.properties().min_nodes && (tls || !kind.needs_tls()))
         .collect();
     random.shuffle(&mut kinds);
     // A node leaves after another has joined, so that there are never fewer than at first.
@@ -47,17 +47,14 @@ pub(crate) fn schedule(
     {
         kinds.swap(joins, leaves);
     }
-    let rules: Vec<FaultKind> = kinds
-        .iter()
-        .copied()
-        .filter(|kind| kind.is_rule() && kind.outlasts(timeout).is_none())
-        .collect();
+    let short = kinds.iter().filter(|kind| kind.outlasts(timeout).is_none());
+    let rules: Vec<RuleKind> = short.filter_map(|kind| kind.rule()).collect();
     let available = duration * (100 - WARM_UP - COOL_DOWN) / 100;
     let reserved: Duration = kinds.iter().filter_map(|kind| kind.outlasts(timeout)).sum();
     let is_enough = reserved <= available * 3 / 4;
     let long = |kind: FaultKind| kind.outlasts(timeout).filter(|_| is_enough);
     let weighted = kinds.iter().filter(|kind| long(**kind).is_none());
-    let total: u32 = weighted.map(|kind| kind.weight()).sum();
+    let total: u32 = weighted.map(|kind| kind.properties().weight).sum();
     let shared = match is_enough {
         true => available - reserved,
         false => available,
@@ -65,9 +62,9 @@ pub(crate) fn schedule(
     let mut at = duration * WARM_UP / 100;
     let mut schedule = Schedule::default();
     for kind in kinds {
-        let lasts = long(kind).unwrap_or(shared * kind.weight() / total);
+        let lasts = long(kind).unwrap_or(shared * kind.properties().weight / total);
         // Real faults overlap, too.
-        let with = (!kind.is_rule() && !kind.measures() && random.bool())
+        let with = (kind.rule().is_none() && !kind.measures() && random.bool())
             .then(|| random.choice(rules.iter().copied()))
             .flatten();
         let fault = ScheduledFault {

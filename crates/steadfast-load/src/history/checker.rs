@@ -81,7 +81,7 @@ impl Checker {
     /// Operations under way still count; of those without a version, only ambiguous ones.
     pub(super) fn forget(&mut self, version: u64) {
         self.reached = self.reached.max(version);
-        let state = State::unknown(self.reached);
+        let state = State::unknown(self.reached, 0);
         self.configurations = vec![Configuration { state, done: 0 }];
         for slot in &mut self.slots {
             slot.take_if(|slot| !slot.operation.is_ambiguous());
@@ -119,7 +119,7 @@ impl Checker {
         };
         let reads = !operation.changes();
         self.configurations.retain_mut(|configuration| {
-            let cas = configuration.state.cas();
+            let cas = configuration.state.cas;
             if !reads || cas != version {
                 return cas < version;
             }
@@ -251,14 +251,14 @@ impl Checker {
             return;
         }
         let (is_reached, limit) = match goal {
-            Goal::Version(version) => (configuration.state.cas() >= version, version),
+            Goal::Version(version) => (configuration.state.cas >= version, version),
             Goal::Slot(at) => (configuration.done & (1 << at) != 0, u64::MAX),
         };
         if is_reached {
             reached.push(configuration);
             return;
         }
-        let from = (configuration.state.cas() + 1, false, 0);
+        let from = (configuration.state.cas + 1, false, 0);
         let next = self.ordered.range(from..).next();
         if let Some(((version, ..), operation)) = next
             && *version <= limit
@@ -271,7 +271,7 @@ impl Checker {
         for (at, slot) in self.pending(configuration) {
             if slot.operation.changes()
                 && let Some(state) = slot.operation.step(&configuration.state)
-                && !self.skips(configuration.state.cas(), state.cas())
+                && !self.skips(configuration.state.cas, state.cas)
             {
                 let done = configuration.done | (1 << at);
                 self.extend(Configuration { state, done }, goal, seen, reached);
@@ -284,13 +284,13 @@ impl Checker {
     fn may_fall_below(&self, version: u64) -> bool {
         self.configurations.iter().any(|configuration| {
             let state = &configuration.state;
-            state.cas() > version && state.failed_over(u64::MAX).is_some()
+            state.cas > version && state.failed_over(u64::MAX).is_some()
         })
     }
 
     /// Returns whether all reads of this version match.
     fn reads_match(&self, state: &State) -> bool {
-        let version = state.cas();
+        let version = state.cas;
         let reads = self
             .ordered
             .range((version, true, 0)..=(version, true, u64::MAX));
@@ -316,7 +316,7 @@ impl Checker {
     /// Removes what every configuration has applied, and configurations that others make
     /// unnecessary.
     fn tidy(&mut self) {
-        let least = self.configurations.iter().map(|one| one.state.cas()).min();
+        let least = self.configurations.iter().map(|one| one.state.cas).min();
         self.reached = least.unwrap_or(self.reached);
         while let Some(entry) = self.ordered.first_entry()
             && entry.key().0 <= self.reached

@@ -30,5 +30,5 @@ mod tests;
 
 pub(crate) use counterexample::{Bar, Counterexample};
 pub(crate) use digest::Digest;
-pub(crate) use operation::{Action, Body, DocumentValue, Operation, Outcome, Seen};
+pub(crate) use operation::{Action, Body, DocumentValue, Operation, Outcome};
 pub(crate) use recorder::{History, Tag, Token};

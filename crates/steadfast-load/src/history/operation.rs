@@ -49,7 +49,7 @@ pub(crate) enum Outcome {
     /// It succeeded, with the CAS and the content that it returned.
     Done {
         cas: Option<u64>,
-        seen: Option<Seen>,
+        seen: Option<Body>,
     },
     /// There was no document.
     Missing,
@@ -63,7 +63,7 @@ pub(crate) enum Outcome {
     Ambiguous,
 }
 
-/// The content of a document.
+/// The content of a document, or what an operation returned about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Body {
     pub(crate) value: DocumentValue,
@@ -82,14 +82,6 @@ pub(crate) enum DocumentValue {
     List(Digest),
 }
 
-/// What an operation returned about the content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) value: DocumentValue,
-    pub(crate) format: Option<u8>,
-    pub(crate) expiry: Option<u32>,
-}
-
 /// The state of a document between two operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
@@ -97,7 +89,7 @@ pub(super) struct State {
     known: bool,
     content: Option<Body>,
     /// The CAS, or a smaller one if it is not exact.
-    cas: u64,
+    pub(super) cas: u64,
     exact: bool,
     lock: Option<HeldLock>,
     /// What a failover loses, if there were locks since the last change.
@@ -139,21 +131,18 @@ impl State {
         ..Self::ABSENT
     };
 
-    /// A document with unknown content and this CAS.
-    pub(super) const fn unknown(cas: u64) -> Self {
+    /// A document with unknown content and this CAS, which may be that of a lock after so many
+    /// failovers.
+    pub(super) const fn unknown(cas: u64, failovers: u64) -> Self {
+        let before_locks = Some(BeforeLocks {
+            below: 0,
+            failovers,
+        });
         Self {
             cas,
-            // It may be that of a lock.
-            before_locks: Some(BeforeLocks {
-                below: 0,
-                failovers: 0,
-            }),
+            before_locks,
             ..Self::UNKNOWN
         }
-    }
-
-    pub(super) fn cas(&self) -> u64 {
-        self.cas
     }
 
     /// Returns the state after failovers up to this number, if it can differ: locks and their
@@ -197,7 +186,7 @@ impl State {
 }
 
 impl Body {
-    fn matches(&self, seen: &Seen) -> bool {
+    fn matches(&self, seen: &Self) -> bool {
         self.value == seen.value
             && may_equal(self.format, seen.format)
             && may_equal(self.expiry, seen.expiry)
@@ -257,22 +246,23 @@ impl Operation {
             return None;
         }
         let content = state.content;
+        let reads = matches!(self.action, Action::Read | Action::Lock(_));
+        if let (true, Some(body), Some(seen)) = (reads, content, seen)
+            && !body.matches(seen)
+        {
+            return None;
+        }
         let change = |value: DocumentValue| content.map(|body| Body { value, ..body });
         match (self.action.clone(), content) {
-            (Action::Read, Some(body)) => {
-                if seen.is_some_and(|seen| !body.matches(seen)) {
-                    return None;
-                }
-                match cas.filter(|cas| *cas != LOCKED) {
-                    Some(cas) if !state.may_have(cas) => None,
-                    Some(cas) => Some(State {
-                        cas,
-                        exact: true,
-                        ..*state
-                    }),
-                    None => Some(*state),
-                }
-            }
+            (Action::Read, Some(_)) => match cas.filter(|cas| *cas != LOCKED) {
+                Some(cas) if !state.may_have(cas) => None,
+                Some(cas) => Some(State {
+                    cas,
+                    exact: true,
+                    ..*state
+                }),
+                None => Some(*state),
+            },
             (Action::Upsert(body), _) => state.changed(cas, Some(body)),
             (Action::Insert(body), None) => state.changed(cas, Some(body)),
             (Action::Replace(body, expected), Some(_)) if state.may_have(expected) => {
@@ -295,19 +285,18 @@ impl Operation {
                 right.then(|| state.changed(cas, change(value))).flatten()
             }
             (
-                Action::Append(more),
+                Action::Append(part) | Action::Prepend(part),
                 Some(Body {
                     value: DocumentValue::Bytes(text),
                     ..
                 }),
-            ) => state.changed(cas, change(DocumentValue::Bytes(text.then(more)))),
-            (
-                Action::Prepend(more),
-                Some(Body {
-                    value: DocumentValue::Bytes(text),
-                    ..
-                }),
-            ) => state.changed(cas, change(DocumentValue::Bytes(more.then(text)))),
+            ) => {
+                let text = match self.action {
+                    Action::Append(_) => text.then(part),
+                    _ => part.then(text),
+                };
+                state.changed(cas, change(DocumentValue::Bytes(text)))
+            }
             (
                 Action::Push(element),
                 Some(Body {
@@ -322,10 +311,7 @@ impl Operation {
                 let expiry = Some(expiry);
                 state.changed(cas, Some(Body { expiry, ..body }))
             }
-            (Action::Lock(time), Some(body)) => {
-                if seen.is_some_and(|seen| !body.matches(seen)) {
-                    return None;
-                }
+            (Action::Lock(time), Some(_)) => {
                 let locked = state.changed(cas, content)?;
                 let lock = cas.map(|cas| HeldLock {
                     cas,
@@ -367,21 +353,15 @@ impl Operation {
         &self,
         state: &State,
         cas: Option<u64>,
-        seen: Option<&Seen>,
+        seen: Option<&Body>,
     ) -> Option<State> {
         let cas = cas.filter(|cas| *cas != LOCKED);
         if cas.is_some_and(|cas| cas < state.cas || (cas == state.cas && self.changes())) {
             return None;
         }
         let moved = State {
-            cas: cas.unwrap_or(state.cas),
             exact: cas.is_some(),
-            // There may have been locks before.
-            before_locks: Some(BeforeLocks {
-                below: 0,
-                failovers: self.failovers.0,
-            }),
-            ..State::UNKNOWN
+            ..State::unknown(cas.unwrap_or(state.cas), self.failovers.0)
         };
         let learned = |content| State {
             known: true,
@@ -394,11 +374,7 @@ impl Operation {
             }
             Action::Remove => learned(None),
             Action::Read | Action::Increment(_) => match seen {
-                Some(seen) => learned(Some(Body {
-                    value: seen.value,
-                    format: seen.format,
-                    expiry: seen.expiry,
-                })),
+                Some(seen) => learned(Some(*seen)),
                 None => moved,
             },
             _ => moved,

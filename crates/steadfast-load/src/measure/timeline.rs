@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::histogram::encoded;
 use super::memory::resident_bytes;
 use super::retries::RetryCounts;
-use super::worker_stats::{OperationCounts, Phases, WorkerStats, histogram};
+use super::worker_stats::{Measured, OperationCounts, WorkerStats, histogram};
 
 /// The number of samples that are kept. When there are more, pairs are merged, so that a long run
 /// needs no more memory than a short one.
@@ -19,20 +19,15 @@ const MOST: usize = 600;
 /// The measurements of all workers over time.
 pub(crate) struct Timeline {
     stats: Vec<Arc<WorkerStats>>,
-    load: PhaseTotals,
-    read_back: PhaseTotals,
+    latency: Histogram<u64>,
+    load: OperationCounts,
+    read_back: OperationCounts,
     before: RetryCounts,
     at_start: RetryCounts,
     samples: Vec<Sample>,
     /// How many intervals make one sample, and how many of them the last one has.
     per_sample: u32,
     in_last: u32,
-}
-
-/// The latencies and counts of a phase.
-struct PhaseTotals {
-    latency: Histogram<u64>,
-    counts: OperationCounts,
 }
 
 /// One interval. Units and meanings of the fields are in docs/load.md.
@@ -67,29 +62,13 @@ pub(crate) struct Latency {
     pub(crate) histogram: String,
 }
 
-impl PhaseTotals {
-    fn new() -> Self {
-        Self {
-            latency: Histogram::new_from(&histogram()),
-            counts: OperationCounts::default(),
-        }
-    }
-
-    fn add(&mut self, latency: &Histogram<u32>, counts: &OperationCounts) {
-        for step in latency.iter_recorded() {
-            let (value, count) = (step.value_iterated_to(), step.count_since_last_iteration());
-            self.latency.saturating_record_n(value, count);
-        }
-        self.counts.add(counts);
-    }
-}
-
 impl Timeline {
     pub(crate) fn new(stats: Vec<Arc<WorkerStats>>, at_start: RetryCounts) -> Self {
         Self {
             stats,
-            load: PhaseTotals::new(),
-            read_back: PhaseTotals::new(),
+            latency: Histogram::new_from(&histogram()),
+            load: OperationCounts::default(),
+            read_back: OperationCounts::default(),
             before: at_start.clone(),
             at_start,
             samples: Vec::new(),
@@ -106,38 +85,37 @@ impl Timeline {
         retry_counts: RetryCounts,
         unsettled: usize,
     ) -> Sample {
-        let mut phases = Phases::default();
+        let mut measured = Measured::default();
         for stats in &self.stats {
-            stats.drain_into(&mut phases);
+            stats.drain_into(&mut measured);
         }
-        let Phases { load, read_back } = phases;
-        // While documents are read back, the latency is that of reading back.
-        let shown = if load.counts.operations > 0 {
-            &load
-        } else {
-            &read_back
-        };
-        let latency = |quantile| {
-            let completed = !shown.latency.is_empty();
-            completed.then(|| millis(shown.latency.value_at_quantile(quantile)))
-        };
+        let Measured {
+            latency: all,
+            load,
+            read_back,
+        } = measured;
+        let latency = |quantile| (!all.is_empty()).then(|| millis(all.value_at_quantile(quantile)));
         let sample = Sample {
             at_s: now.as_secs_f64(),
             length_s: length.as_secs_f64(),
-            ok: load.counts.ok,
-            failed: load.counts.failed + load.counts.timed_out,
-            read_back: read_back.counts.operations,
+            ok: load.ok,
+            failed: load.failed + load.timed_out,
+            read_back: read_back.operations,
             p50_ms: latency(0.5),
             p99_ms: latency(0.99),
             p999_ms: latency(0.999),
-            errors: load.counts.errors.clone(),
+            errors: load.errors.clone(),
             retries: retry_counts.since(&self.before).retries_by_reason(),
             in_flight: self.stats.iter().map(|stats| stats.in_flight()).sum(),
             unsettled_writes: unsettled,
             resident_bytes: resident_bytes(),
         };
-        self.load.add(&load.latency, &load.counts);
-        self.read_back.add(&read_back.latency, &read_back.counts);
+        for step in all.iter_recorded() {
+            let (value, count) = (step.value_iterated_to(), step.count_since_last_iteration());
+            self.latency.saturating_record_n(value, count);
+        }
+        self.load.add(&load);
+        self.read_back.add(&read_back);
         self.before = retry_counts;
         self.keep(sample.clone());
         sample
@@ -145,20 +123,19 @@ impl Timeline {
 
     /// Returns all operations, with reading back.
     pub(crate) fn all_operations(&self) -> OperationCounts {
-        let mut all = self.load.counts.clone();
-        all.add(&self.read_back.counts);
+        let mut all = self.load.clone();
+        all.add(&self.read_back);
         all
     }
 
     /// Returns the operations of the load, and their latency.
     pub(crate) fn load(&self) -> (OperationCounts, Latency) {
-        (self.load.counts.clone(), Latency::new(&self.load.latency))
+        (self.load.clone(), Latency::new(&self.latency))
     }
 
-    /// Returns the operations that read back after the load, and their latency.
-    pub(crate) fn read_back(&self) -> (OperationCounts, Latency) {
-        let PhaseTotals { latency, counts } = &self.read_back;
-        (counts.clone(), Latency::new(latency))
+    /// Returns the operations that read back after the load.
+    pub(crate) fn read_back(&self) -> &OperationCounts {
+        &self.read_back
     }
 
     /// Returns the retries and refusals since the start.
@@ -250,7 +227,7 @@ mod tests {
         for at in 1..=5000u64 {
             let now = Instant::now();
             stats.begin();
-            stats.end(OpKind::Get, Some(now), now, None);
+            stats.end(OpKind::Get, Some(now), None);
             let length = Duration::from_secs(1);
             timeline.sample(length * at as u32, length, RetryCounts::default(), 0);
         }
@@ -268,20 +245,17 @@ mod tests {
         let mut timeline = Timeline::new(vec![stats.clone()], RetryCounts::default());
         let intended = Instant::now();
         tokio::time::sleep(Duration::from_millis(900)).await;
-        let began = Instant::now();
         stats.begin();
         stats.begin();
         tokio::time::sleep(Duration::from_millis(100)).await;
-        stats.end(OpKind::Get, Some(intended), began, None);
-        stats.end(OpKind::Get, None, began, None);
+        stats.end(OpKind::Get, Some(intended), None);
+        stats.end(OpKind::Get, None, None);
         let length = Duration::from_secs(1);
         let sample = timeline.sample(length, length, RetryCounts::default(), 0);
         assert_eq!((sample.ok, sample.read_back, sample.in_flight), (1, 1, 0));
         let (load, latency) = timeline.load();
         assert_eq!(load.operations, 1);
         assert!((990.0..1010.0).contains(&latency.max_ms), "{latency:?}");
-        let (read_back, latency) = timeline.read_back();
-        assert_eq!(read_back.operations, 1);
-        assert!((99.0..102.0).contains(&latency.max_ms), "{latency:?}");
+        assert_eq!(timeline.read_back().operations, 1);
     }
 }

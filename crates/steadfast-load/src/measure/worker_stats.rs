@@ -18,21 +18,15 @@ const LONGEST: u64 = 120_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct WorkerStats {
     in_flight: AtomicUsize,
-    ended: Mutex<Phases>,
+    ended: Mutex<Measured>,
 }
 
-/// The measurements of the load, and apart from it those of reading back after the load.
-#[derive(Debug, Default)]
-pub(super) struct Phases {
-    pub(super) load: Measured,
-    pub(super) read_back: Measured,
-}
-
-/// Latencies and counts.
+/// Latencies and counts of the load, and counts of reading back after it.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) latency: Histogram<u32>,
-    pub(super) counts: OperationCounts,
+    pub(super) load: OperationCounts,
+    pub(super) read_back: OperationCounts,
 }
 
 /// Numbers of operations by result.
@@ -53,18 +47,8 @@ impl Default for Measured {
     fn default() -> Self {
         Self {
             latency: histogram(),
-            counts: OperationCounts::default(),
-        }
-    }
-}
-
-impl Measured {
-    fn move_to(&mut self, other: &mut Self) {
-        if self.counts.operations > 0 {
-            // Both histograms have the same bounds.
-            let _ = other.latency.add(&self.latency);
-            self.latency.reset();
-            other.counts.add(&std::mem::take(&mut self.counts));
+            load: OperationCounts::default(),
+            read_back: OperationCounts::default(),
         }
     }
 }
@@ -74,27 +58,20 @@ impl WorkerStats {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends an operation. The latency of one that succeeded counts from its intended start. One without a start belongs
-    /// to reading back, and its latency counts from `began`.
-    pub(crate) fn end(
-        &self,
-        kind: OpKind,
-        start: Option<Instant>,
-        began: Instant,
-        error: Option<&ClientError>,
-    ) {
-        let micros = start.unwrap_or(began).elapsed().as_micros() as u64;
+    /// Ends an operation. The latency of one that succeeded counts from its intended start. One
+    /// without a start belongs to reading back.
+    pub(crate) fn end(&self, kind: OpKind, start: Option<Instant>, error: Option<&ClientError>) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
         let mut ended = self.ended.lock();
-        let phase = match start {
-            Some(_) => &mut ended.load,
-            None => &mut ended.read_back,
+        let Some(start) = start else {
+            return ended.read_back.count(kind, error);
         };
         // A failure may take no time at all, or all of its timeout.
         if error.is_none() {
-            phase.latency.saturating_record(micros.clamp(1, LONGEST));
+            let micros = start.elapsed().as_micros() as u64;
+            ended.latency.saturating_record(micros.clamp(1, LONGEST));
         }
-        phase.counts.count(kind, error);
+        ended.load.count(kind, error);
     }
 
     /// Returns the number of operations under way.
@@ -103,10 +80,15 @@ impl WorkerStats {
     }
 
     /// Moves the measurements since the last call to the argument.
-    pub(super) fn drain_into(&self, phases: &mut Phases) {
+    pub(super) fn drain_into(&self, sum: &mut Measured) {
         let mut ended = self.ended.lock();
-        ended.load.move_to(&mut phases.load);
-        ended.read_back.move_to(&mut phases.read_back);
+        if ended.load.operations > 0 {
+            // Both histograms have the same bounds.
+            let _ = sum.latency.add(&ended.latency);
+            ended.latency.reset();
+        }
+        sum.load.add(&std::mem::take(&mut ended.load));
+        sum.read_back.add(&std::mem::take(&mut ended.read_back));
     }
 }
 

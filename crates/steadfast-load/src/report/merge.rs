@@ -5,13 +5,11 @@
 //! the histograms. What belongs to a single run (its timeline, its memory) is left out.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Map, Value, json};
 
-use super::text::{grouped, millis, row};
-use super::{FORMAT, per_second};
+use super::FORMAT;
 use crate::measure::{Latency, decoded};
 
 /// The fields of a run that stay apart.
@@ -64,10 +62,7 @@ impl MergedReport {
             }
         }
         match sum {
-            Some(Value::Object(mut fields)) => {
-                derive(&mut fields);
-                Ok(Self(fields))
-            }
+            Some(Value::Object(fields)) => Ok(Self(fields)),
             _ => bail!("there is no report to merge"),
         }
     }
@@ -192,100 +187,6 @@ fn add_latency(sum: &Value, value: &Value) -> anyhow::Result<Value> {
     Ok(serde_json::to_value(Latency::new(&all))?)
 }
 
-/// Sets the fields that follow from others.
-fn derive(fields: &mut Map<String, Value>) {
-    if let Some(read_back) = fields.get_mut("read_back") {
-        let operations = read_back["operations"].as_u64().unwrap_or(0);
-        let seconds = read_back["duration_s"].as_f64().unwrap_or(0.0);
-        read_back["throughput_per_s"] = json!(per_second(operations, seconds));
-    }
-}
-
-/// The text that `steadfast load merge` prints.
-impl fmt::Display for MergedReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = |path: &str| {
-            let value = path.split('.').try_fold(None, |at: Option<&Value>, name| {
-                Some(Some(
-                    at.map_or_else(|| self.0.get(name), |at| at.get(name))?,
-                ))
-            });
-            value.flatten().and_then(Value::as_f64).unwrap_or(0.0)
-        };
-        let count = |path: &str| grouped(number(path) as u64);
-        let list = |name: &str| self.0.get(name).and_then(Value::as_array);
-        let runs = list("runs").map_or(0, Vec::len);
-        let seeds = list("runs")
-            .into_iter()
-            .flatten()
-            .map(|run| run["seed"].to_string());
-        let seeds = seeds.collect::<Vec<_>>().join(", ");
-        row(f, "runs", [runs.to_string(), format!("seeds {seeds}")])?;
-        row(
-            f,
-            "operations",
-            [
-                count("operations.operations"),
-                format!("ok {}", count("operations.ok")),
-                format!(
-                    "failed {} ({} ambiguous)",
-                    count("operations.failed"),
-                    count("operations.failed_ambiguous")
-                ),
-                format!(
-                    "timed out {} ({} ambiguous)",
-                    count("operations.timed_out"),
-                    count("operations.timed_out_ambiguous")
-                ),
-            ],
-        )?;
-        let throughput = grouped(number("throughput_per_s").round() as u64);
-        row(f, "throughput", [format!("{throughput} op/s")])?;
-        row(
-            f,
-            "latency",
-            [
-                format!("p50 {}", millis(number("latency.p50_ms"))),
-                format!("p99 {}", millis(number("latency.p99_ms"))),
-                format!("p99.9 {}", millis(number("latency.p999_ms"))),
-                format!("max {}", millis(number("latency.max_ms"))),
-            ],
-        )?;
-        let coverage = list("coverage").into_iter().flatten();
-        for effect in coverage.filter(|effect| effect["missing"] == true) {
-            let text = |name: &str| effect[name].as_str().unwrap_or_default().to_owned();
-            writeln!(f, "not covered     {}: {}", text("fault"), text("causes"))?;
-        }
-        row(
-            f,
-            "accounting",
-            [
-                format!(
-                    "{} lost {}",
-                    if self.holds() { "✔" } else { "✘" },
-                    count("accounting.lost")
-                ),
-                format!("applied twice {}", count("accounting.applied_twice")),
-                format!("unexplained {}", count("accounting.unexplained")),
-                format!("unchecked {}", count("accounting.unchecked")),
-                format!("acknowledged {}", count("accounting.acknowledged")),
-            ],
-        )?;
-        let violations = self.0["accounting"]["violations"].as_array();
-        for violation in violations.into_iter().flatten() {
-            let text = |name: &str| violation[name].as_str().unwrap_or_default().to_owned();
-            let (kind, because) = (text("kind").replace('_', " "), text("because"));
-            writeln!(
-                f,
-                "  ✘ {} {}: {kind}: {because}",
-                text("operation"),
-                text("subject")
-            )?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::full;
@@ -299,7 +200,6 @@ mod tests {
         let mut report = full();
         report.seed = seed;
         report.latency = Latency::new(&histogram);
-        report.read_back.latency = Latency::new(&histogram);
         report.throughput_per_s = 10.0;
         report.operations.operations = 100;
         report.accounting.totals.acknowledged = 7;
@@ -337,11 +237,6 @@ mod tests {
             assert!(json.get(dropped).is_none(), "{dropped}");
         }
         assert!(merged.holds());
-        assert!(
-            merged
-                .to_string()
-                .contains("runs            2 · seeds 1, 9")
-        );
     }
 
     #[test]
@@ -367,7 +262,6 @@ mod tests {
         bad.seed = 5;
         bad.latency =
             Latency::new(&hdrhistogram::Histogram::new_with_bounds(1, 120_000_000, 2).unwrap());
-        bad.read_back.latency = bad.latency.clone();
         bad.accounting.totals.lost = 1;
         assert!(matches!(
             bad.accounting.violations[0].kind,
@@ -377,17 +271,15 @@ mod tests {
         for texts in [[&*report(1), &bad], [&bad, &*report(1)]] {
             let merged = merge(&texts).unwrap();
             assert!(!merged.holds());
-            let text = merged.to_string();
-            assert!(
-                text.contains("lost 1 ") && text.contains("  ✘ upsert subject: lost"),
-                "{text}"
-            );
+            let json: Value = serde_json::from_str(&merged.to_json()).unwrap();
+            assert_eq!(json["accounting"]["lost"], 1);
+            assert_eq!(json["accounting"]["violations"][0]["kind"], "lost");
         }
     }
 
     #[test]
     fn other_files_are_refused_with_their_name() {
-        for text in ["", "{}", "[]", "{\"format\": 1}", "{\"format\": 3}"] {
+        for text in ["", "{}", "[]", "{\"format\": 1}", "{\"format\": 4}"] {
             let error = format!("{:#}", merge(&[text]).unwrap_err());
             assert!(error.starts_with("a.json is not a report: "), "{error}");
         }

@@ -25,7 +25,7 @@ use crate::run::{Settings, Target};
 use crate::workload::Starts;
 
 /// The version of the JSON report; see docs/load.md.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// The report of a run. The fields, with their JSON names, are explained in docs/load.md.
 #[derive(Clone, Debug, Serialize)]
@@ -67,8 +67,6 @@ pub(crate) struct ReadBack {
     pub(crate) operations: u64,
     pub(crate) failed: u64,
     pub(crate) timed_out: u64,
-    pub(crate) throughput_per_s: f64,
-    pub(crate) latency: Latency,
 }
 
 /// Documents that may be left in an existing cluster, because they could not be removed.
@@ -134,7 +132,12 @@ impl LoadReport {
             operations,
             latency,
             longest_stall_ms: 0.0,
-            read_back: ReadBack::new(timeline, worked.saturating_sub(ended)),
+            read_back: ReadBack {
+                duration_s: worked.saturating_sub(ended).as_secs_f64(),
+                operations: timeline.read_back().operations,
+                failed: timeline.read_back().failed,
+                timed_out: timeline.read_back().timed_out,
+            },
             retries,
             refusals,
             accounting,
@@ -169,20 +172,6 @@ impl LoadReport {
     /// Returns the report as a self-contained HTML page.
     pub fn to_html(&self) -> String {
         html::page(self)
-    }
-}
-
-impl ReadBack {
-    fn new(timeline: &Timeline, lasted: Duration) -> Self {
-        let (counts, latency) = timeline.read_back();
-        Self {
-            duration_s: lasted.as_secs_f64(),
-            operations: counts.operations,
-            failed: counts.failed,
-            timed_out: counts.timed_out,
-            throughput_per_s: per_second(counts.operations, lasted.as_secs_f64()),
-            latency,
-        }
     }
 }
 

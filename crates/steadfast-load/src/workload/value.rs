@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::keys::SHARED;
 use crate::client::{Content, Value};
-use crate::history::{self, Body, Digest, Seen};
+use crate::history::{self, Body, Digest};
 use crate::write_id::WriteId;
 
 /// The first byte of the flags of a JSON document (SDK RFC 0020).
@@ -64,7 +64,7 @@ impl Shape {
     }
 
     /// Returns what was read, for the check of the order.
-    pub(super) fn seen(self, content: &Content) -> Seen {
+    pub(super) fn seen(self, content: &Content) -> Body {
         let bytes = &content.value[..];
         let value = match self {
             Self::Document | Self::Text => None,
@@ -82,7 +82,7 @@ impl Shape {
                 history::DocumentValue::List(Digest::of(text.as_bytes()))
             }),
         };
-        Seen {
+        Body {
             value: value.unwrap_or_else(|| history::DocumentValue::Bytes(Digest::of(bytes))),
             format: content.flags.map(|flags| (flags >> 24) as u8),
             expiry: content.expiry,

@@ -1,9 +1,6 @@
 //! Recording waits for no check.
 
-use steadfast_wire::Opcode;
-
 use super::*;
-use crate::history::History;
 
 const TAG: (Opcode, u64) = (Opcode::Get, 0);
 

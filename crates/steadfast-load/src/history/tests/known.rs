@@ -151,7 +151,7 @@ fn histories_without_an_order_are_rejected() {
                     Read,
                     Outcome::Done {
                         cas: None,
-                        seen: seen(a),
+                        seen: Some(a),
                     },
                 ),
             ],

@@ -1,9 +1,6 @@
 //! Locks, which only a failover of the document's node loses.
 
-use steadfast_wire::Opcode;
-
 use super::*;
-use crate::history::History;
 
 /// Returns whether a history of operations that may overlap has no violation.
 fn holds_online<const N: usize>(operations: [Operation; N]) -> bool {
@@ -32,30 +29,16 @@ fn a_failover_releases_a_lock() {
 fn a_failover_restores_the_cas_before_a_lock() {
     let a = text("a");
     for (failovers, right) in [((0, 0), false), ((0, 1), true)] {
-        let history = History::new(false, 1000);
-        for (begin, action, outcome) in [
-            (1, Action::Upsert(a), done(1)),
-            (3, Action::Lock(100), found(2, a)),
-            (5, Action::Unlock(2), done_without_cas()),
-        ] {
-            let token = history.begin(begin);
-            history.end(
-                &token,
-                (Opcode::Get, 0),
-                during(begin, begin + 1, action, outcome),
-            );
-        }
-        let token = history.begin(7);
-        let read = Operation {
-            failovers,
-            ..during(7, 8, Action::Read, found(1, a))
-        };
-        history.end(&token, (Opcode::Get, 0), read);
-        assert_eq!(
-            history.close(never()).violations.is_empty(),
-            right,
-            "{failovers:?}"
-        );
+        let closed = recorded([
+            during(1, 2, Action::Upsert(a), done(1)),
+            during(3, 4, Action::Lock(100), found(2, a)),
+            during(5, 6, Action::Unlock(2), done_without_cas()),
+            Operation {
+                failovers,
+                ..during(7, 8, Action::Read, found(1, a))
+            },
+        ]);
+        assert_eq!(closed.violations.is_empty(), right, "{failovers:?}");
     }
 }
 
@@ -102,14 +85,7 @@ fn a_lock_is_checked_again_after_a_failover() {
         failovers: (1, 1),
         ..operation
     };
-    let run = |operations: Vec<Operation>| {
-        let history = History::new(false, 1000);
-        for operation in operations {
-            let token = history.begin(operation.begin);
-            history.end(&token, (Opcode::Get, 0), operation);
-        }
-        history.close(never()).violations.len()
-    };
+    let run = |operations: Vec<Operation>| recorded(operations).violations.len();
     let lost = vec![
         during(1, 2, Action::Upsert(a), done(1)),
         during(3, 4, Action::Lock(100), found(2, a)),
@@ -128,23 +104,19 @@ fn a_lock_is_checked_again_after_a_failover() {
 #[test]
 fn a_lock_of_a_copy_that_was_active_before_may_come_back() {
     let a = text("a");
-    let history = History::new(false, 1000);
-    for (begin, failovers, action, outcome) in [
+    let operations = [
         (1, 0, Action::Upsert(a), done(1)),
         (3, 0, Action::Lock(1), found(2, a)),
         // Its node becomes a replica here.
         (5, 0, Action::Lock(1), found(3, a)),
         // And is promoted.
         (7, 1, Action::Read, found(2, a)),
-    ] {
-        let token = history.begin(begin);
-        let operation = Operation {
-            failovers: (failovers, failovers),
-            ..during(begin, begin + 1, action, outcome)
-        };
-        history.end(&token, (Opcode::Get, 0), operation);
-    }
-    assert!(history.close(never()).violations.is_empty());
+    ]
+    .map(|(begin, failovers, action, outcome)| Operation {
+        failovers: (failovers, failovers),
+        ..during(begin, begin + 1, action, outcome)
+    });
+    assert!(recorded(operations).violations.is_empty());
 }
 
 #[test]

@@ -6,16 +6,17 @@ mod locks;
 mod model;
 mod resolved;
 mod smallest;
-mod speed;
 
 use std::time::Duration;
 
+use steadfast_wire::Opcode;
 use tokio::time::Instant;
 
 use super::checker::Failure;
 use super::counterexample::check;
 use super::operation::State;
-use super::{Action, Body, Digest, DocumentValue, Operation, Outcome, Seen};
+use super::recorder::{Closed, History};
+use super::{Action, Body, Digest, DocumentValue, Operation, Outcome};
 
 const JSON: Option<u8> = Some(2);
 
@@ -39,14 +40,6 @@ fn number(number: u64) -> Body {
     }
 }
 
-fn seen(body: Body) -> Option<Seen> {
-    Some(Seen {
-        value: body.value,
-        format: body.format,
-        expiry: body.expiry,
-    })
-}
-
 fn done(cas: u64) -> Outcome {
     Outcome::Done {
         cas: Some(cas),
@@ -57,7 +50,7 @@ fn done(cas: u64) -> Outcome {
 fn found(cas: u64, body: Body) -> Outcome {
     Outcome::Done {
         cas: Some(cas),
-        seen: seen(body),
+        seen: Some(body),
     }
 }
 
@@ -78,6 +71,16 @@ fn done_without_cas() -> Outcome {
         cas: None,
         seen: None,
     }
+}
+
+/// Records operations one after the other, and returns the result of their history.
+fn recorded(operations: impl IntoIterator<Item = Operation>) -> Closed {
+    let history = History::new(false, 1000);
+    for operation in operations {
+        let token = history.begin(operation.begin);
+        history.end(&token, (Opcode::Get, 0), operation);
+    }
+    history.close(never())
 }
 
 fn holds(operations: &[Operation]) -> bool {

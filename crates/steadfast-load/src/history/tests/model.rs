@@ -1,6 +1,6 @@
 //! A second model, on texts, that tries all orders.
 
-use super::{Action, Digest, DocumentValue, Operation, Outcome, Seen, text};
+use super::{Action, Body, Digest, DocumentValue, Operation, Outcome, text};
 
 #[derive(Clone, Debug)]
 pub(super) struct Call {
@@ -226,7 +226,7 @@ impl Call {
         let outcome = match &self.result {
             Result::Ok(cas, found) => Outcome::Done {
                 cas: *cas,
-                seen: found.as_ref().map(|found| Seen {
+                seen: found.as_ref().map(|found| Body {
                     value: DocumentValue::Bytes(part(found)),
                     format: None,
                     expiry: None,

@@ -1,9 +1,6 @@
 //! Ambiguous operations, which the journal resolves.
 
-use steadfast_wire::Opcode;
-
 use super::*;
-use crate::history::History;
 
 #[test]
 fn the_journal_resolves_ambiguous_operations() {

@@ -1,20 +1,16 @@
 //! The smallest history that shows a violation.
 
-use steadfast_wire::Opcode;
-
 use super::*;
-use crate::history::{Counterexample, History};
+use crate::history::Counterexample;
 
 /// Runs operations one after the other, and returns the texts of the only violation.
 fn violation(operations: Vec<(Action, Outcome)>) -> Vec<String> {
-    let history = History::new(false, 1000);
     let count = operations.len() as u64;
-    for (clock, (action, outcome)) in (1..).zip(operations) {
-        let token = history.begin(10 * clock);
-        let operation = during(10 * clock, 10 * clock + 5, action, outcome);
-        history.end(&token, (Opcode::Get, 0), operation);
-    }
-    let closed = history.close(never());
+    let closed = recorded(
+        (1..)
+            .zip(operations)
+            .map(|(clock, (action, outcome))| during(10 * clock, 10 * clock + 5, action, outcome)),
+    );
     assert_eq!((closed.checked, closed.unchecked), (count, 0));
     let [Counterexample { operations, .. }] = &closed.violations[..] else {
         panic!("{:#?}", closed.violations)

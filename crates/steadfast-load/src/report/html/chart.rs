@@ -1,4 +1,4 @@
-//! Charts over the time of a run.
+//! Charts over the time of a run, below the injected faults as labelled bars.
 //!
 //! The curves are SVG that is stretched to the width of the page. Labels are HTML next to it,
 //! so that they keep their size on a narrow screen.
@@ -7,147 +7,103 @@ use std::fmt::Write;
 
 use super::axis::{Axis, time_ticks};
 use super::escaped;
-use super::lanes::lanes;
 use crate::faults::InjectedFault;
 use crate::measure::Sample;
 
 /// The width and height of a plot, in its own units.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 100.0;
+/// The largest number of faults whose beginnings and ends are marked in the charts.
+const MARKED: usize = 60;
+/// A bar that begins behind this share of the width has its label in front of it.
+const RIGHT_HALF: f64 = 45.0;
 
 /// The frame of all charts of a run: the time axis, the injected faults, the read-back.
 pub(super) struct Chart<'a> {
     samples: &'a [Sample],
     faults: &'a [InjectedFault],
     seconds: f64,
-    read_back_from: Option<f64>,
+    load_s: f64,
 }
 
 /// Values over time, one for each sample; none where nothing was measured.
 pub(super) struct Series {
-    pub(super) name: String,
+    pub(super) name: &'static str,
     pub(super) values: Vec<Option<f64>>,
 }
 
-/// Title and unit of a chart.
-#[derive(Clone, Copy)]
-pub(super) struct Caption {
-    pub(super) title: &'static str,
-    pub(super) unit: &'static str,
-}
-
 impl<'a> Chart<'a> {
-    pub(super) fn new(
-        samples: &'a [Sample],
-        faults: &'a [InjectedFault],
-        read_back_from: Option<f64>,
-    ) -> Self {
+    pub(super) fn new(samples: &'a [Sample], faults: &'a [InjectedFault], load_s: f64) -> Self {
         let seconds = samples.last().map_or(1.0, |last| last.at_s).max(0.001);
         Self {
             samples,
             faults,
             seconds,
-            read_back_from: read_back_from.filter(|from| *from < seconds),
+            load_s,
         }
     }
 
-    /// Draws the injected faults as bars with their names.
+    /// Draws a lane for each fault by its name, in the order in which they began. A fault that
+    /// is injected again has several bars in its lane.
     pub(super) fn lanes(&self) -> String {
-        lanes(self.faults, |at| {
-            100.0 * self.x(at.unwrap_or(self.seconds)) / WIDTH
-        })
+        let mut lanes: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
+        for injected in self.faults {
+            let until = injected.until_s.unwrap_or(self.seconds);
+            let bar = (self.percent(injected.from_s), self.percent(until));
+            match lanes.iter_mut().find(|(name, _)| *name == injected.fault) {
+                Some((_, bars)) => bars.push(bar),
+                None => lanes.push((&injected.fault, vec![bar])),
+            }
+        }
+        if lanes.is_empty() {
+            return String::new();
+        }
+        let mut figure = "<figure>\n<figcaption>Injected faults</figcaption>\n\
+                          <div class=\"plot lanes\">\n"
+            .to_owned();
+        for (name, bars) in lanes {
+            figure += "<div class=\"lane\">";
+            for (from, until) in &bars {
+                let width = (until - from).max(0.3);
+                let _ = write!(
+                    figure,
+                    "<i style=\"left:{from:.2}%;width:{width:.2}%\"></i>"
+                );
+            }
+            let (first, last) = (bars[0].0, bars[bars.len() - 1].1);
+            let side = match first > RIGHT_HALF {
+                true => format!("right:{:.2}%", 100.0 - last),
+                false => format!("left:{first:.2}%"),
+            };
+            let name = escaped(name);
+            let _ = writeln!(figure, "<span style=\"{side}\">{name}</span></div>");
+        }
+        figure + "</div>\n</figure>\n"
     }
 
     /// Draws a curve for each series. Where a value is missing, the curve has a gap.
-    pub(super) fn lines(&self, caption: Caption, axis: &Axis, series: &[Series]) -> String {
-        let mut curves = String::new();
-        for (at, series) in series.iter().enumerate() {
-            let mut path = String::new();
-            let mut open = false;
-            for (sample, value) in self.samples.iter().zip(&series.values) {
-                let Some(value) = value else {
-                    open = false;
-                    continue;
-                };
-                let (x, y) = (self.x(middle(sample)), y(axis, *value));
-                // A line of length zero shows a value between two gaps as a dot.
-                let _ = match open {
-                    true => write!(path, "L{x:.1} {y:.2}"),
-                    false => write!(path, "M{x:.1} {y:.2}l0 0"),
-                };
-                open = true;
-            }
-            let _ = writeln!(curves, "<path class=\"curve c{}\" d=\"{path}\"/>", at % 8);
-        }
-        self.figure(caption, axis, &curves, series)
-    }
-
-    /// Draws areas on top of each other.
-    pub(super) fn stack(&self, caption: Caption, series: &[Series]) -> String {
-        let value = |series: &Series, at: usize| series.values[at].unwrap_or(0.0);
-        let total = |at: usize| series.iter().map(|one| value(one, at)).sum::<f64>();
-        let axis = Axis::linear((0..self.samples.len()).map(total).fold(0.0, f64::max));
-        let mut base = vec![0.0; self.samples.len()];
-        let mut areas = String::new();
-        for (colour, one) in series.iter().enumerate() {
-            let low = self.points(&axis, &base);
-            for (at, base) in base.iter_mut().enumerate() {
-                *base += value(one, at);
-            }
-            let high = self.points(&axis, &base);
-            let points: String = low.into_iter().chain(high.into_iter().rev()).collect();
-            let _ = writeln!(
-                areas,
-                "<polygon class=\"c{}\" points=\"{points}\"/>",
-                colour % 8
-            );
-        }
-        self.figure(caption, &axis, &areas, series)
-    }
-
-    /// Returns where a sample is, in per cent of the width.
-    pub(super) fn position(&self, sample: &Sample) -> f64 {
-        100.0 * self.x(middle(sample)) / WIDTH
-    }
-
-    fn points(&self, axis: &Axis, values: &[f64]) -> Vec<String> {
-        let samples = self.samples.iter().zip(values);
-        samples
-            .map(|(sample, value)| format!("{:.1},{:.2} ", self.x(middle(sample)), y(axis, *value)))
-            .collect()
-    }
-
-    fn figure(&self, caption: Caption, axis: &Axis, curves: &str, series: &[Series]) -> String {
-        let Caption { title, unit } = caption;
-        let summary = escaped(&self.summary(caption, series));
-        let mut figure = format!(
-            "<figure>\n<figcaption>{title} <small>{unit}</small></figcaption>\n<div class=\"plot\">\n\
-             <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{summary}\">\n"
+    pub(super) fn lines(&self, title: &str, unit: &str, axis: &Axis, series: &[Series]) -> String {
+        let mut svg = String::new();
+        let read_back = self.x(self.load_s);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            svg,
+            "<rect class=\"read-back\" x=\"{read_back:.1}\" y=\"0\" width=\"{:.1}\" height=\"{HEIGHT}\"/>",
+            WIDTH - read_back
         );
-        let mut labels = String::new();
-        if let Some(from) = self.read_back_from {
-            let x = self.x(from);
+        let marked = self.faults.iter().filter(|_| self.faults.len() <= MARKED);
+        for at in marked.flat_map(|fault| [Some(fault.from_s), fault.until_s]) {
+            let x = self.x(at.unwrap_or(self.seconds));
             let _ = writeln!(
-                figure,
-                "<rect class=\"read-back\" x=\"{x:.1}\" y=\"0\" width=\"{:.1}\" height=\"{HEIGHT}\"/>",
-                WIDTH - x
-            );
-        }
-        for at in self
-            .faults
-            .iter()
-            .flat_map(|fault| [Some(fault.from_s), fault.until_s])
-        {
-            let x = at.map_or(WIDTH, |at| self.x(at));
-            let _ = writeln!(
-                figure,
+                svg,
                 "<line class=\"edge\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{HEIGHT}\"/>"
             );
         }
+        let mut labels = String::new();
         for (value, label) in axis.ticks() {
             let (at, up) = (y(axis, value), 100.0 * axis.height(value));
             let _ = writeln!(
-                figure,
+                svg,
                 "<line class=\"grid\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{at:.2}\" y2=\"{at:.2}\"/>"
             );
             let _ = writeln!(
@@ -156,84 +112,63 @@ impl<'a> Chart<'a> {
             );
         }
         for (seconds, label) in time_ticks(self.seconds) {
-            let left = 100.0 * self.x(seconds) / WIDTH;
+            let left = self.percent(seconds);
             let _ = writeln!(
                 labels,
                 "<span class=\"x\" style=\"left:{left:.2}%\">{label}</span>"
             );
         }
-        // The summary says the same to a screen reader.
-        figure
-            + curves
-            + &format!(
-                "</svg>\n<div aria-hidden=\"true\">\n{labels}<i class=\"cursor\" hidden></i></div>\n</div>\n"
-            )
-            + &legend(series)
-            + "</figure>\n"
+        let mut legend = String::new();
+        for (number, one) in series.iter().enumerate() {
+            let path = self.path(axis, &one.values);
+            let _ = writeln!(svg, "<path class=\"curve c{number}\" d=\"{path}\"/>");
+            let _ = write!(
+                legend,
+                "<span><i class=\"c{number}\"></i>{}</span>",
+                one.name
+            );
+        }
+        if series.len() < 2 {
+            legend.clear();
+        }
+        format!(
+            "<figure>\n<figcaption>{title} <small>{unit}</small></figcaption>\n<div class=\"plot\">\n\
+             <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" \
+             aria-label=\"{title} over {:.1} seconds\">\n{svg}</svg>\n\
+             <div aria-hidden=\"true\">\n{labels}</div>\n</div>\n\
+             <div class=\"legend\">{legend}</div>\n</figure>\n",
+            self.seconds
+        )
     }
 
-    /// Describes the chart in a sentence.
-    fn summary(&self, caption: Caption, series: &[Series]) -> String {
-        let mut text = format!("{} over {:.1} seconds.", caption.title, self.seconds);
-        for one in series {
-            let values = || one.values.iter().flatten().copied();
-            let (low, high) = (
-                values().fold(f64::INFINITY, f64::min),
-                values().fold(0.0, f64::max),
-            );
-            if low.is_finite() {
-                let name = if series.len() == 1 {
-                    "Values"
-                } else {
-                    &one.name
+    fn path(&self, axis: &Axis, values: &[Option<f64>]) -> String {
+        let mut path = String::new();
+        let mut is_open = false;
+        for (sample, value) in self.samples.iter().zip(values) {
+            if let Some(value) = value {
+                let (x, y) = (self.x(sample.at_s - sample.length_s / 2.0), y(axis, *value));
+                // A line of length zero shows a value between two gaps as a dot.
+                let _ = match is_open {
+                    true => write!(path, "L{x:.1} {y:.2}"),
+                    false => write!(path, "M{x:.1} {y:.2}l0 0"),
                 };
-                let _ = write!(
-                    text,
-                    " {name} from {} to {} {}.",
-                    short(low),
-                    short(high),
-                    caption.unit
-                );
             }
+            is_open = value.is_some();
         }
-        text
+        path
     }
 
     fn x(&self, seconds: f64) -> f64 {
         WIDTH * (seconds / self.seconds).clamp(0.0, 1.0)
     }
-}
 
-fn legend(series: &[Series]) -> String {
-    if series.len() < 2 {
-        return String::new();
+    fn percent(&self, seconds: f64) -> f64 {
+        100.0 * self.x(seconds) / WIDTH
     }
-    let entry = |(at, one): (usize, &Series)| {
-        format!(
-            "<span><i class=\"c{}\"></i>{}</span>",
-            at % 8,
-            escaped(&one.name)
-        )
-    };
-    let entries: String = series.iter().enumerate().map(entry).collect();
-    format!("<div class=\"legend\">{entries}</div>\n")
-}
-
-/// Returns the time in the middle of a sample.
-fn middle(sample: &Sample) -> f64 {
-    sample.at_s - sample.length_s / 2.0
 }
 
 fn y(axis: &Axis, value: f64) -> f64 {
     HEIGHT * (1.0 - axis.height(value))
-}
-
-/// Formats a number with about three digits.
-fn short(value: f64) -> String {
-    match value {
-        large if large >= 100.0 => super::super::text::grouped(large.round() as u64),
-        small => format!("{small:.2}"),
-    }
 }
 
 #[cfg(test)]
@@ -249,45 +184,46 @@ mod tests {
         (1..=count).map(sample).collect()
     }
 
-    const CAPTION: Caption = Caption {
-        title: "Latency",
-        unit: "ms",
-    };
+    fn fault(name: &str, from_s: f64, until_s: Option<f64>) -> InjectedFault {
+        InjectedFault {
+            fault: name.to_owned(),
+            due_s: from_s,
+            from_s,
+            until_s,
+        }
+    }
 
     #[test]
     fn a_curve_has_a_gap_where_nothing_was_measured() {
         let samples = samples(5);
-        let chart = Chart::new(&samples, &[], None);
-        let series = Series {
-            name: "p99".to_owned(),
-            values: vec![Some(1.0), Some(2.0), None, Some(1.0), None],
-        };
-        let drawn = chart.lines(CAPTION, &Axis::linear(2.0), &[series]);
-        let path = drawn
-            .split("d=\"")
-            .nth(1)
-            .unwrap()
-            .split('"')
-            .next()
-            .unwrap();
+        let chart = Chart::new(&samples, &[], 5.0);
+        let values = [Some(1.0), Some(2.0), None, Some(1.0), None];
+        let path = chart.path(&Axis::linear(2.0), &values);
         assert_eq!(path, "M100.0 50.00l0 0L300.0 0.00M700.0 50.00l0 0");
-        assert!(drawn.contains("Values from 1.00 to 2.00 ms."), "{drawn}");
     }
 
     #[test]
-    fn edges_of_faults_are_marked_in_every_chart() {
-        let samples = samples(100);
-        let fault = |from_s: f64| InjectedFault {
-            fault: "a fault".to_owned(),
-            due_s: from_s,
-            from_s,
-            until_s: Some(from_s + 1.0),
-        };
-        let faults = [fault(0.0), fault(0.5), fault(3.0)];
-        let chart = Chart::new(&samples, &faults, Some(90.0));
-        let drawn = chart.stack(CAPTION, &[]);
-        assert_eq!(drawn.matches("class=\"edge\"").count(), 6);
+    fn each_fault_has_a_lane_with_its_name_a_bar_for_each_time_and_edges_in_the_charts() {
+        let samples = samples(10);
+        let faults = [
+            fault("a node is <slow>", 1.0, Some(2.0)),
+            fault("cut", 3.0, Some(4.0)),
+            fault("a node is <slow>", 7.0, None),
+            fault("late", 8.0, Some(9.0)),
+        ];
+        let chart = Chart::new(&samples, &faults, 9.0);
+        let drawn = chart.lanes();
+        assert_eq!(drawn.matches("class=\"lane\"").count(), 3, "{drawn}");
+        assert_eq!(drawn.matches("a node is &lt;slow&gt;").count(), 1);
+        assert!(drawn.contains("left:70.00%;width:30.00%"), "{drawn}");
+        assert!(drawn.contains("<span style=\"left:30.00%\">cut"), "{drawn}");
+        assert!(
+            drawn.contains("<span style=\"right:10.00%\">late"),
+            "{drawn}"
+        );
+        assert_eq!(Chart::new(&samples, &[], 9.0).lanes(), "");
+        let drawn = chart.lines("Throughput", "op/s", &Axis::linear(1.0), &[]);
+        assert_eq!(drawn.matches("class=\"edge\"").count(), 8);
         assert!(drawn.contains("class=\"read-back\" x=\"900.0\""), "{drawn}");
-        assert!(chart.lanes().contains(">a fault</span>"));
     }
 }

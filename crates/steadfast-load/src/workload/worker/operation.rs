@@ -79,7 +79,7 @@ impl<C: Client> Worker<C> {
         let began = Instant::now();
         self.stats.begin();
         let ended = operation.await;
-        self.stats.end(kind, start, began, ended.as_ref().err());
+        self.stats.end(kind, start, ended.as_ref().err());
         let took = began.elapsed();
         self.state.took(kind, took);
         if let Err(error) = &ended

@@ -9,7 +9,7 @@ use super::super::value::{self, Shape};
 use super::Worker;
 use super::call::{SharedCall, cas_only, found};
 use crate::client::{Client, Content, Counted};
-use crate::history::{self, Action, Digest, Outcome, Seen};
+use crate::history::{self, Action, Body, Digest, Outcome};
 
 /// A text or array that is larger is replaced by an empty one.
 const LARGE: usize = 1024;
@@ -174,7 +174,7 @@ impl<C: Client> Worker<C> {
         let added = self.client.increment(&key, delta);
         self.call(call, added, |counted: &Counted| Outcome::Done {
             cas: Some(counted.cas),
-            seen: Some(Seen {
+            seen: Some(Body {
                 value: history::DocumentValue::Number(counted.value),
                 format: None,
                 expiry: None,
