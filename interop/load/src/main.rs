@@ -69,7 +69,7 @@ async fn measure(
     embedded: Embedded,
 ) -> anyhow::Result<LoadReport> {
     eprintln!("{}", settings.client);
-    let mut progress = Lines::new(settings.duration, false);
+    let mut progress = Lines::new(settings.duration);
     let target = Target::Embedded(embedded);
     run(
         settings,
