@@ -39,7 +39,6 @@ fn errors_of_the_command_line_are_json() {
         "storm --json no-such-outage",
         "load --json --expect nonsense",
         "load --json --user app",
-        "load merge --json Cargo.toml Cargo.toml",
         "simulate --json --merge Cargo.toml",
         "simulate --json --jobs 0",
         "cluster --json --nodes 0",

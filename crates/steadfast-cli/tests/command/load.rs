@@ -162,7 +162,7 @@ fn reports_of_several_machines_are_merged_and_equal_seeds_are_refused() {
     assert_eq!(merged["starts"]["intended"], 80);
     assert_eq!(merged["runs"][1]["seed"], 2);
     let twice = steadfast(&["load", "merge", &one, &two, &one]);
-    assert_eq!(twice.status, 1, "{twice:?}");
+    assert_eq!(twice.status, 2, "{twice:?}");
     assert!(twice.stderr.contains("repeats the seed 1"), "{twice:?}");
     let missing = steadfast(&["load", "merge", &one, "/nowhere"]);
     assert_eq!(missing.status, 2, "{missing:?}");
