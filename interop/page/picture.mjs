@@ -15,8 +15,7 @@ for (const scheme of ["light", "dark"]) {
   await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
   await tab.goto(`file://${resolve(page)}`);
   const clip = await tab.evaluate(() => {
-    document.querySelector("#probe").hidden = true;
-    const shown = /^(Throughput|Latency|Retries)/;
+    const shown = /^(Injected faults|Throughput)/;
     for (const figure of document.querySelectorAll("figure")) {
       if (!shown.test(figure.textContent.trim())) figure.remove();
     }

@@ -59,7 +59,7 @@ impl<'a> Chart<'a> {
             return String::new();
         }
         let mut figure = "<figure>\n<figcaption>Injected faults</figcaption>\n\
-                          <div class=\"plot lanes\">\n"
+                          <div class=\"plot lanes\" role=\"group\" aria-label=\"Injected faults\">\n"
             .to_owned();
         for (name, bars) in lanes {
             figure += "<div class=\"lane\">";
