@@ -36,7 +36,7 @@ impl fmt::Display for Unmeasured {
 }
 
 /// The instructions of one call, given the arguments that make this very
-/// program make so many of them and nothing else.
+/// program make that number of them and nothing else.
 pub fn instructions_per_call(arguments: impl Fn(u64) -> Vec<String>) -> Result<f64, Unmeasured> {
     instructions_between(FEW, MANY, arguments)
 }

@@ -29,7 +29,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it on a thread of its own, so that it adds nothing to the caller's.
+    /// Starts it on its own thread, so that it adds nothing to the caller's.
     pub(crate) fn start() -> Self {
         let (server, serving) = Self::listen();
         std::thread::spawn(move || runtime().block_on(serving));

@@ -75,7 +75,7 @@ impl Tls {
         })
     }
 
-    /// Makes a new certificate for new connections, and ends those of the old one.
+    /// Makes a new certificate for new connections, and ends the connections of the old one.
     pub(crate) fn rotate(&self) -> Result<(), TlsError> {
         let new = NodeCertificate::new(&self.authority, &self.names)?;
         let old = std::mem::replace(&mut *self.current.write(), new);

@@ -33,7 +33,7 @@ const ALLOWED_TO_MANY: usize = 640 * MIB;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_stays_bounded_when_a_client_reads_slowly() {
-    // The limits of memory hold without that of commands too.
+    // The limits of memory hold without the limit of commands too.
     let many = builder(1, 0).max_concurrent_commands(usize::MAX);
     let cluster = many.start().await.unwrap();
     let mut owner = Client::for_key(&cluster, "big").await;
@@ -71,7 +71,7 @@ async fn memory_stays_bounded_when_a_client_reads_slowly() {
     settle().await;
     check(before, "300 promises of 20 MiB");
 
-    // Reads whose answers are made at once and sent later: so many that wait count as memory.
+    // Reads whose answers are made at once and sent later: as many as wait count as memory.
     let later = Fault::on(Opcode::Get)
         .key("big")
         .delay_answer(Duration::from_secs(60));

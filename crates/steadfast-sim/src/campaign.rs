@@ -11,7 +11,7 @@ use crate::outcome::RunOutcome;
 use crate::plan::RunPlan;
 use crate::shrink::shrink;
 
-/// One seed in so many runs twice, and its traces are compared.
+/// One of this number of seeds runs twice, and its traces are compared.
 const COMPARED: u64 = 50;
 /// The most plans that are tried to shrink a failure.
 const TRIES: u32 = 120;
@@ -69,7 +69,7 @@ pub struct SeedFailure {
 }
 
 impl Campaign {
-    /// Runs the seeds. `plan` makes the plan of a seed, `play` plays one in a process of its own.
+    /// Runs the seeds. `plan` makes the plan of a seed, `play` plays one in its own process.
     /// `progress` is called after each seed. If it returns false, no further seed begins.
     pub fn run(
         &self,

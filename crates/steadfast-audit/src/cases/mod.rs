@@ -103,7 +103,7 @@ impl fmt::Display for AuditProtocol {
 pub enum Later {
     /// Values as they are, one header each.
     Texts(&'static [&'static str]),
-    /// A date three to four seconds ahead of the server's clock, which is wrong by so many
+    /// A date three to four seconds ahead of the server's clock, which is wrong by this number of
     /// seconds. The response has a `Date`.
     Date {
         /// The error of the server's clock.

@@ -63,7 +63,7 @@ impl Connection {
 
     /// Serves a connection until its end. What arrived is in the log.
     pub(super) async fn serve(self, stream: TcpStream) {
-        // A client that goes away is no error of the server. If it sent no request at all, this
+        // A client that goes away is not an error of the server. If it sent no request at all, this
         // says why.
         if let Err(error) = self.serve_connection(stream).await {
             self.log.note_problem(error.to_string());

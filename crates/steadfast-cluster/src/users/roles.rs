@@ -227,7 +227,7 @@ fn depth(name: &str) -> Option<usize> {
     found.map(|(_, _, depth)| *depth)
 }
 
-/// The name of a role for people: that of a real server, or its words.
+/// The name of a role for people: a real server's, or its words.
 fn display_name(name: &str) -> String {
     if let Some((_, shown)) = NAMES.iter().find(|(role, _)| *role == name) {
         return (*shown).to_owned();

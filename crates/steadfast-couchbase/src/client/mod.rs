@@ -186,7 +186,7 @@ impl Core {
     }
 
     /// Applies the config of a new connection. Revisions of another cluster, which has
-    /// taken the place of the old one, cannot be compared with those of the old one.
+    /// taken the place of the old one, cannot be compared with the old one's.
     pub(crate) fn apply_first_config(&self, config: Arc<ClusterConfig>) {
         let known = self.global.load_full();
         let known = known.and_then(|known| known.cluster_uuid.clone());
@@ -283,7 +283,7 @@ impl Core {
             .record_unknown_bucket(bucket, node, &nodes, patience)
     }
 
-    /// The nodes to try without a connection: those of the last config, and the seeds.
+    /// The nodes to try without a connection: the last config's, and the seeds.
     pub(crate) fn candidates(&self) -> Vec<Address> {
         let mut candidates = self.nodes();
         for seed in &*self.seeds.get() {

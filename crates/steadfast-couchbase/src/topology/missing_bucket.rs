@@ -29,7 +29,7 @@ pub(super) struct MissingBuckets {
 }
 
 impl MissingBuckets {
-    /// Records that a node does not have the bucket. `nodes` are those of the newest config.
+    /// Records that a node does not have the bucket. `nodes` are the nodes of the newest config.
     /// Returns whether the bucket is missing.
     pub(super) fn record(
         &mut self,

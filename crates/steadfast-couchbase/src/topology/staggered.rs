@@ -97,7 +97,7 @@ mod tests {
             }
         }
 
-        /// Queries nodes that answer so after so many milliseconds. Returns the
+        /// Queries nodes that answer so after these milliseconds. Returns the
         /// result, and when it came.
         async fn query(&mut self, nodes: &[(u64, bool)]) -> (bool, u128) {
             let (start, log) = (self.start, self.log.clone());

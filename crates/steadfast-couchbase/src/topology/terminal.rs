@@ -53,7 +53,7 @@ impl TerminalStates {
         is_new
     }
 
-    /// Records that a node does not have a bucket. `nodes` are those of the newest config.
+    /// Records that a node does not have a bucket. `nodes` are the nodes of the newest config.
     /// Returns whether the bucket is missing after so much patience (D4).
     pub(crate) fn record_unknown_bucket(
         &self,
@@ -65,7 +65,7 @@ impl TerminalStates {
         self.missing.lock().record(bucket, node, nodes, patience)
     }
 
-    /// Clears the state of an opened connection, and that of its bucket.
+    /// Clears the state of an opened connection, and of its bucket.
     pub(crate) fn opened(&self, key: &ConnectionKey) {
         if let Some(bucket) = &key.0 {
             self.missing.lock().forget(bucket);

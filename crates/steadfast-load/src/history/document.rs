@@ -105,7 +105,7 @@ impl OrderCheck {
     }
 
     /// Takes over what was recorded, and checks the operations that ended before this time, up to
-    /// which the journal was read: at most so many of their beginnings and ends. Returns whether
+    /// which the journal was read: at most this number of their beginnings and ends. Returns whether
     /// others are left.
     pub(super) fn catch_up(&mut self, recorded: Recorded, read_until: u64, at_most: usize) -> bool {
         let Recorded { ended, under_way } = recorded;

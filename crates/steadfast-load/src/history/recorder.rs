@@ -67,7 +67,7 @@ pub(crate) struct Closed {
 
 impl History {
     /// Creates the history of a document that does not exist. An ambiguous operation may take effect
-    /// for so many microseconds after its end.
+    /// for this number of microseconds after its end.
     pub(crate) fn new(has_journal: bool, late: u64) -> Self {
         Self {
             recorder: Mutex::default(),

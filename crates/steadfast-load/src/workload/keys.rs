@@ -51,7 +51,7 @@ pub(crate) fn owner(key: &[u8]) -> Option<Owner> {
     }
 }
 
-/// Returns the id of the removal of a document: the number after that of its insertion.
+/// Returns the id of the removal of a document: the number after its insertion's.
 pub(crate) fn removal_id(insertion: WriteId) -> WriteId {
     WriteId {
         number: insertion.number + 1,

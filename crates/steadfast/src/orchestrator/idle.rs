@@ -20,7 +20,7 @@ const WITHOUT_WAIT: u32 = 3;
 const LONGEST: u32 = 6;
 
 impl Progress {
-    /// Returns the delay before a retry: that of the strategy, or a pause if attempts
+    /// Returns the delay before a retry: the strategy's, or a pause if attempts
     /// without I/O follow each other without a delay.
     pub(super) fn pace(&mut self, delay: Duration) -> Duration {
         let unsent = |last: &AttemptRecord| last.failure.stage == Stage::NotSent;

@@ -1,6 +1,6 @@
 //! Methods of worlds that pass on to another world.
 
-/// Implements the methods of a [`World`](super::World) by those of an inner one.
+/// Implements the methods of a [`World`](super::World) by an inner one's.
 macro_rules! forward {
     ($self:ident => $inner:expr) => {
         fn now(&$self) -> std::time::Instant {

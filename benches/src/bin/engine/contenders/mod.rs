@@ -23,7 +23,7 @@ pub(crate) const CLOCK: &str = "tokio's clock";
 /// Makes calls, with state that all its calls share.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
-    /// Makes calls, each of which fails so many times before it succeeds.
+    /// Makes calls, each of which fails this number of times before it succeeds.
     pub(crate) calls: Box<dyn Fn(u32, u64) + Sync>,
     /// The limits of ours: of a first try that succeeds, and of one that fails.
     pub(crate) limits: Option<[Limit; 2]>,

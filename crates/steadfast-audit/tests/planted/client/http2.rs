@@ -13,7 +13,7 @@ use tokio_rustls::TlsConnector;
 
 use super::{Failed, TIMEOUT, retry_after, trust};
 
-/// Makes one attempt, on a connection of its own.
+/// Makes one attempt, on its own connection.
 pub(super) fn attempt(
     url: &str,
     method: &str,

@@ -1,4 +1,4 @@
-//! Plays a plan in a process of its own, within a limit of real time.
+//! Plays a plan in its own process, within a limit of real time.
 
 use std::io::{Read, Write};
 use std::path::Path;

@@ -22,7 +22,7 @@ use crate::tls;
 use crate::topology::{Address, write_host};
 use crate::world::now;
 
-/// Checks that the hosts have addresses, and shows those of every host. Cancel-safe.
+/// Checks that the hosts have addresses, and shows them. Cancel-safe.
 pub(super) async fn name(seeds: &[Address], srv: bool, limit: Duration) -> Finding {
     let mut shown: Vec<String> = Vec::new();
     let mut missing = Vec::new();

@@ -48,7 +48,7 @@ impl State {
     }
 
     /// Returns until when operations ahead of the probe may hold it back, on a server that
-    /// works on so many commands of a connection at a time: their latest deadline.
+    /// works on this number of commands of a connection at a time: their latest deadline.
     pub(in crate::kv::connection) fn held_back_until(&self, concurrent: usize) -> Option<Instant> {
         let probe = self.probe()?.start;
         let operations = self.operations.iter().map(|(_, operation)| operation);
