@@ -17,6 +17,8 @@ mod campaign;
 mod entropy;
 mod net;
 mod network_fault;
+#[cfg(test)]
+mod outages;
 mod outcome;
 mod plan;
 mod run;

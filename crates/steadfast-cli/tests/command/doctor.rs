@@ -284,7 +284,7 @@ fn a_seed_that_accepts_and_stays_silent_is_named_and_the_next_is_tried() {
     let served = Served::start(|builder| builder);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = silent.local_addr().unwrap();
-    let address = served.address("travel?connect_timeout=300ms");
+    let address = served.address("travel?connect_timeout=4s");
     let both = address.replacen("://", &format!("://{silent},"), 1);
     let output = served.run(&["doctor", &both]);
     works(&output, "authenticate");
@@ -314,4 +314,15 @@ fn a_node_that_warms_up_is_told_from_one_without_memory() {
     let _warming_up = served.cluster().fault(warming_up);
     let output = served.run(&["doctor", &served.address("travel?kv_timeout=300ms")]);
     fails(&output, "read", "KV_TEMPORARY_FAILURE", "it is warming up");
+}
+
+/// Such a bucket has no config that says where its documents are.
+#[test]
+fn a_memcached_bucket_is_named_as_one() {
+    let served = Served::start(|builder| builder);
+    let without_config = Fault::on(Opcode::GetClusterConfig).answer(Status::NotSupported);
+    let _memcached = served.cluster().fault(without_config);
+    let output = served.run(&["doctor", &served.address("travel")]);
+    works(&output, "authenticate");
+    fails(&output, "bucket", "memcached", "ephemeral bucket");
 }

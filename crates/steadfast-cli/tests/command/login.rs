@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -93,6 +94,11 @@ fn a_client_certificate_replaces_the_password() {
     assert_eq!(shown, Some(der));
     // The first byte of a KV request: the session continues without SASL.
     assert_eq!(first, 0x80);
+    // The server closes the connection, as one does that has no user for the certificate.
+    for part in ["✘ authenticate", "maps to no user"] {
+        assert!(output.stdout.contains(part), "{output:?}");
+    }
+    assert!(!output.stdout.contains("close_notify"), "{output:?}");
 
     // A key that does not belong to the certificate is rejected at once.
     let (_, other, _) = identity(&server.ca, directory.path(), "other");
@@ -107,7 +113,15 @@ fn a_client_certificate_replaces_the_password() {
     let (certificate, key, _) = identity(&stranger, directory.path(), "stranger");
     let output = server.doctor(&ca, &certificate, &key);
     assert_eq!(output.status, 1, "{output:?}");
-    assert!(output.stdout.contains("certificate"), "{output:?}");
+    assert!(output.stdout.contains("ask who issued it"), "{output:?}");
+
+    // A password is not enough.
+    let mut doctor = server.doctor_command(&ca);
+    doctor.args(["--user", "app"]);
+    doctor.env("STEADFAST_PASSWORD", "secret");
+    let output = run(doctor);
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(output.stdout.contains("none was offered"), "{output:?}");
 }
 
 #[test]
@@ -162,13 +176,18 @@ impl TlsServer {
 
     /// Runs the doctor with this certificate. The environment names another user.
     fn doctor(&self, ca: &Path, certificate: &Path, key: &Path) -> Output {
-        let address = format!("couchbases://{}", self.address);
-        let mut doctor = command(&["doctor", &address, "--timeout", "5s"]);
-        doctor.arg("--ca").arg(ca);
+        let mut doctor = self.doctor_command(ca);
         doctor.arg("--client-certificate").arg(certificate);
         doctor.arg("--client-key").arg(key);
         doctor.env("STEADFAST_USER", "somebody");
         run(doctor)
+    }
+
+    fn doctor_command(&self, ca: &Path) -> Command {
+        let address = format!("couchbases://{}", self.address);
+        let mut doctor = command(&["doctor", &address, "--timeout", "5s"]);
+        doctor.arg("--ca").arg(ca);
+        doctor
     }
 }
 

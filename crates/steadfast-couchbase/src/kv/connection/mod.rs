@@ -76,7 +76,7 @@ use steadfast_os::net::TcpStream;
 use steadfast_wire::error_map::ErrorMap;
 use steadfast_wire::hello::FeatureSet;
 use steadfast_wire::{EncodeError, Feature, Opcode, Status};
-pub(crate) use task::{Events, Task};
+pub(crate) use task::{Events, Task, at_end};
 pub(crate) use ticket::{NoResponse, NoResponseCause, Received, Ticket};
 use tokio_rustls::client::TlsStream;
 use tokio_util::either::Either;

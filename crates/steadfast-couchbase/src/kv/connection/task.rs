@@ -157,7 +157,7 @@ impl<E: Events> Task<E> {
         if self.received.capacity() - self.received.len() < READ / 2 {
             self.received.reserve(READ);
         }
-        poll_read_buf(Pin::new(&mut self.io), cx, &mut self.received)
+        poll_read_buf(Pin::new(&mut self.io), cx, &mut self.received).map(at_end)
     }
 
     /// Delivers the received frames.
@@ -361,6 +361,14 @@ impl<E: Events> Drop for Task<E> {
     fn drop(&mut self) {
         self.connection.state.lock().end_all(&mut self.wakers);
         self.wakers.drain(..).for_each(Waker::wake);
+    }
+}
+
+/// Returns no bytes at the end of the stream. With TLS, a peer may end it without an alert.
+pub(crate) fn at_end(read: io::Result<usize>) -> io::Result<usize> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
+        read => read,
     }
 }
 

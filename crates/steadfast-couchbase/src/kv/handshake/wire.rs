@@ -8,7 +8,7 @@ use steadfast_wire::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Reached, Rejected};
-use crate::kv::connection::Io;
+use crate::kv::connection::{Io, at_end};
 
 /// The largest frame of a handshake.
 const MAX_FRAME: u32 = super::MAX_BODY as u32;
@@ -110,7 +110,7 @@ impl<'a> Wire<'a> {
     async fn fill(&mut self) -> Result<(), Rejected> {
         self.received.reserve(READ);
         let read = self.io.read_buf(&mut self.received).await;
-        match read.map_err(broken_off)? {
+        match at_end(read).map_err(broken_off)? {
             0 => Err(Rejected::lost(
                 "the server closed the connection during the bootstrap".to_owned(),
             )
