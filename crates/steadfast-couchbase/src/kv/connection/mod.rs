@@ -133,7 +133,8 @@ pub(crate) struct ConnectionLimits {
     pub(crate) unsent_bytes: usize,
     /// The time in which a probe must be followed by a byte.
     pub(crate) probe_timeout: Duration,
-    /// The time without a byte after which an idle connection is probed.
+    /// The time without a byte after which an idle connection is probed. One with operations is
+    /// probed after a quarter of it.
     pub(crate) idle: Duration,
     /// The time that draining may take.
     pub(crate) drain: Duration,

@@ -1,10 +1,10 @@
 //! Detects connections that went silent.
 //!
 //! A network can drop packets silently, and TCP then repeats them for many minutes. The
-//! connection sends a probe when a response is overdue, or when nothing arrived for ten
-//! seconds. Any byte proves that it is alive: a slow server, or a large
-//! value on its way, is not silent. If no byte arrives in time, the connection is
-//! closed (decisions D46 and D56 in docs/decisions.md).
+//! connection sends a probe when a response is overdue, when operations wait and nothing arrived
+//! for 2.5 seconds, or when nothing arrived for ten. Any byte proves that it is alive: a slow
+//! server, or a large value on its way, is not silent. If no byte arrives in time, the connection
+//! is closed (decisions D46 and D56 in docs/decisions.md).
 //!
 //! With unordered execution, the probe is a command that the server reorders and answers
 //! without looking for a document: no slow operation holds it back. But a server works on a
@@ -25,14 +25,20 @@ pub(super) struct SilenceWatch {
     /// Counts reads that returned bytes.
     reads: u64,
     probe: Option<Probe>,
-    /// The next time at which an idle connection is probed.
-    idle: Option<Idle>,
+    /// The next look for bytes.
+    look: Option<Look>,
 }
 
-struct Idle {
+struct Look {
     at: Instant,
     reads_before: u64,
+    /// The number of looks in a row that found none.
+    quiet: u32,
 }
+
+/// An idle connection is probed after so many looks that found no byte, and one with operations
+/// after one.
+const LOOKS: u32 = 4;
 
 struct Probe {
     until: Instant,
@@ -59,6 +65,8 @@ pub(super) struct Progress {
     pub(super) now: Instant,
     /// An operation got no response in time.
     pub(super) overdue: bool,
+    /// Whether operations have no response yet.
+    pub(super) waiting: bool,
     /// The position up to which the stream was handed to the socket.
     pub(super) handed: u64,
     /// Whether the socket accepts no more bytes for now.
@@ -73,7 +81,7 @@ impl SilenceWatch {
             limits,
             reads: 0,
             probe: None,
-            idle: None,
+            look: None,
         }
     }
 
@@ -83,13 +91,14 @@ impl SilenceWatch {
         self.reads = self.reads.wrapping_add(1);
     }
 
-    /// Starts to watch an idle connection. Does nothing the second time.
+    /// Starts to look for bytes. Does nothing the second time.
     #[inline]
     pub(super) fn begin(&mut self, now: impl FnOnce() -> Instant) {
-        if self.idle.is_none() {
-            self.idle = Some(Idle {
-                at: now() + self.limits.idle,
+        if self.look.is_none() {
+            self.look = Some(Look {
+                at: now() + self.limits.idle / LOOKS,
                 reads_before: self.reads,
+                quiet: 0,
             });
         }
     }
@@ -98,7 +107,7 @@ impl SilenceWatch {
     pub(super) fn next(&self) -> Option<Instant> {
         match &self.probe {
             Some(probe) => Some(probe.until),
-            None => self.idle.as_ref().map(|idle| idle.at),
+            None => self.look.as_ref().map(|look| look.at),
         }
     }
 
@@ -121,12 +130,14 @@ impl SilenceWatch {
             }
         }
         let mut is_due = progress.overdue;
-        if let Some(idle) = &mut self.idle
-            && idle.at <= now
+        if let Some(look) = &mut self.look
+            && look.at <= now
         {
-            is_due |= idle.reads_before == self.reads;
-            idle.at = now + self.limits.idle;
-            idle.reads_before = self.reads;
+            let is_quiet = look.reads_before == self.reads;
+            look.quiet = if is_quiet { look.quiet + 1 } else { 0 };
+            is_due |= look.quiet >= LOOKS || is_quiet && progress.waiting;
+            look.at = now + self.limits.idle / LOOKS;
+            look.reads_before = self.reads;
         }
         if !is_due {
             return Judgement::Fine;
@@ -157,6 +168,7 @@ mod tests {
         start: Instant,
         handed: u64,
         blocked: bool,
+        waiting: bool,
         held_back_until: Option<u32>,
     }
 
@@ -170,6 +182,7 @@ mod tests {
                 start,
                 handed: 0,
                 blocked: false,
+                waiting: false,
                 held_back_until: None,
             }
         }
@@ -180,6 +193,7 @@ mod tests {
                 overdue,
                 handed: self.handed,
                 blocked: self.blocked,
+                waiting: self.waiting,
                 held_back_until: self.held_back_until.map(|millis| self.start + MS * millis),
             })
         }
@@ -248,19 +262,28 @@ mod tests {
     #[test]
     fn an_idle_connection_is_probed_now_and_then() {
         let mut it = Watched::new();
-        assert_eq!(it.watch.next(), Some(it.start + 10_000 * MS));
+        assert_eq!(it.watch.next(), Some(it.start + 2500 * MS));
         it.watch.heard();
-        assert_eq!(it.judge(10_000, false), Judgement::Fine);
-        assert_eq!(it.judge(20_000, false), Judgement::Probe);
+        for millis in [2500, 5000, 7500, 10_000] {
+            assert_eq!(it.judge(millis, false), Judgement::Fine);
+        }
+        assert_eq!(it.judge(12_500, false), Judgement::Probe);
         it.watch.heard();
-        assert_eq!(it.judge(20_400, false), Judgement::Fine);
-        assert_eq!(it.judge(29_999, false), Judgement::Fine);
-        assert_eq!(
-            it.judge(30_000, false),
-            Judgement::Fine,
-            "the response was heard"
-        );
-        assert_eq!(it.judge(40_000, false), Judgement::Probe);
-        assert_eq!(it.judge(40_400, false), Judgement::Silent);
+        // The response was heard.
+        for millis in [12_900, 15_000, 17_500, 20_000, 22_500] {
+            assert_eq!(it.judge(millis, false), Judgement::Fine);
+        }
+        assert_eq!(it.judge(25_000, false), Judgement::Probe);
+        assert_eq!(it.judge(25_400, false), Judgement::Silent);
+    }
+
+    #[test]
+    fn a_connection_with_operations_is_probed_sooner() {
+        let mut it = Watched::new();
+        it.watch.heard();
+        it.waiting = true;
+        assert_eq!(it.judge(2500, false), Judgement::Fine);
+        assert_eq!(it.judge(5000, false), Judgement::Probe);
+        assert_eq!(it.judge(5400, false), Judgement::Silent);
     }
 }

@@ -330,6 +330,7 @@ impl<E: Events> Task<E> {
         let judgement = self.silence.judge(Progress {
             now,
             overdue,
+            waiting: state.in_flight() > 0,
             handed: state.handed(),
             blocked,
             held_back_until: state.held_back_until(concurrent),

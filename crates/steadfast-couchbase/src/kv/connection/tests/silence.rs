@@ -144,13 +144,30 @@ async fn unordered_a_dead_peer_is_given_up_whatever_a_write_waits_for() {
     assert_eq!(tenths(start), 29);
 }
 
+/// Returns in tenths of a second when a dead peer is given up that has got one durable write.
+async fn given_up_after_a_durable_write(features: FeatureSet) -> u128 {
+    let start = now();
+    let pair = pair_with(ConnectionLimits::default(), features).await;
+    let _write = submit(&pair.connection, 1, 10, Some(Duration::from_secs(10))).unwrap();
+    assert_eq!(pair.task.await.unwrap(), CloseReason::Silent);
+    tenths(start)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_peer_with_a_durable_write_is_given_up_before_the_deadline_unless_in_order() {
+    let unordered = [Feature::UnorderedExecution].into_iter().collect();
+    assert_eq!(given_up_after_a_durable_write(unordered).await, 29);
+    let in_order = FeatureSet::default();
+    assert_eq!(given_up_after_a_durable_write(in_order).await, 100);
+}
+
 /// The probe of an idle connection is answered, and then the peer dies.
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_dies_while_idle_is_given_up_within_two_intervals() {
+async fn a_peer_that_dies_while_idle_is_given_up() {
     let mut pair = pair(ConnectionLimits::default()).await;
     let probe = pair.peer.frame().await.unwrap();
     pair.peer.answer(Opcode::Noop, probe.opaque()).await;
     let died = now();
     assert_eq!(pair.task.await.unwrap(), CloseReason::Silent);
-    assert_eq!(tenths(died), 204);
+    assert_eq!(tenths(died), 129);
 }
