@@ -89,6 +89,11 @@ def install(clients) -> None:
         run("npm", "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", cwd=HERE / "node")
     if any("go" in client for client in clients):
         run("go", "build", "-o", BUILT / "go-retryablehttp", ".", cwd=HERE / "go")
+    if any("java" in client for client in clients):
+        jars = BUILT / "resilience4j"
+        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
+        run("mvn", "--quiet", "--batch-mode", "--file", HERE / "java" / "pom.xml", *copy)
+        run("javac", "-cp", f"{jars}/*", "-d", jars, HERE / "java" / "Resilience4j.java")
     if any("crate" in client for client in clients):
         run("cargo", "build", "--quiet", "--locked", cwd=HERE / "rust", CARGO_TARGET_DIR=str(BUILT / "rust"))
 
@@ -107,6 +112,9 @@ def version(client) -> str:
         return json.loads((HERE / "node" / "node_modules" / client["node"] / "package.json").read_text())["version"]
     if "go" in client:
         return output("go", "list", "-m", "-f", "{{.Version}}", client["go"], cwd=HERE / "go").strip()
+    if "java" in client:
+        jar = next((BUILT / "resilience4j").glob(f"{client['java']}-*.jar"))
+        return jar.stem.removeprefix(client["java"] + "-")
     packages = json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", cwd=HERE / "rust"))["packages"]
     return next(package["version"] for package in packages if package["name"] == client["crate"])
 

@@ -66,7 +66,7 @@ class Driver {
             command.getString("username"),
             command.getString("password"));
     var bucket = cluster.bucket(command.getString("bucket"));
-    bucket.waitUntilReady(Duration.ofSeconds(20));
+    bucket.waitUntilReady(Duration.ofMillis(command.getLong("timeout_ms")));
     documents = bucket.defaultCollection();
   }
 

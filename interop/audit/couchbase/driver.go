@@ -79,7 +79,7 @@ func connect(c command) error {
 	if err != nil {
 		return err
 	}
-	return cluster.Bucket(c.Bucket).WaitUntilReady(20*time.Second, nil)
+	return cluster.Bucket(c.Bucket).WaitUntilReady(time.Duration(c.TimeoutMs)*time.Millisecond, nil)
 }
 
 func run(c command) error {

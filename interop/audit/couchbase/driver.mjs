@@ -11,9 +11,10 @@ let documents;
 const operations = {
   async connect(c) {
     await cluster?.close();
-    cluster = await couchbase.connect(c.connection_string, { username: c.username, password: c.password });
+    const { username, password, timeout_ms: bootstrapTimeout } = c;
+    cluster = await couchbase.connect(c.connection_string, { username, password, timeouts: { bootstrapTimeout } });
     documents = cluster.bucket(c.bucket).defaultCollection();
-    await documents.exists('ready', { timeout: 20000 });
+    await documents.exists('ready', { timeout: c.timeout_ms });
   },
   get: (c, options) => documents.get(c.key, options),
   exists: (c, options) => documents.exists(c.key, options),

@@ -32,12 +32,12 @@ class Driver:
 
     cluster = None
 
-    def connect(self, command, _):
+    def connect(self, command, timeout):
         if self.cluster:
             self.cluster.close()
         login = PasswordAuthenticator(command["username"], command["password"])
-        self.cluster = Cluster(command["connection_string"], ClusterOptions(login))
-        self.cluster.wait_until_ready(timedelta(seconds=20))
+        self.cluster = Cluster(command["connection_string"], ClusterOptions(login, bootstrap_timeout=timeout))
+        self.cluster.wait_until_ready(timeout)
         bucket = self.cluster.bucket(command["bucket"])
         self.documents = bucket.default_collection()
 

@@ -22,6 +22,7 @@ FETCH = ROOT / "interop" / "fetch"
 JARS, CLASSES = BUILT / "java" / "jars", BUILT / "java" / "classes"
 DRIVERS = {
     "ours": [ROOT / "target" / "debug" / "examples" / "couchbase_driver"],
+    "rust": [BUILT / "couchbase-rust" / "debug" / "examples" / "driver"],
     "java": ["java", "-cp", f"{CLASSES}:{JARS}/*", "Driver"],
     "go": [BUILT / "couchbase-go"],
     "python": [BUILT / "venv" / "bin" / "python", HERE / "driver.py"],
@@ -84,6 +85,10 @@ def install(names) -> None:
         run("cargo", "build", "--quiet", "--release", "--package", "steadfast-cli", cwd=ROOT)
     if "ours" in names:
         run("cargo", "build", "--quiet", "--package", "steadfast-audit", "--examples", cwd=ROOT)
+    if "rust" in names:
+        environment = f"CARGO_TARGET_DIR={BUILT / 'couchbase-rust'}"
+        manifest = ROOT / "interop" / "rust" / "Cargo.toml"
+        run("env", environment, "cargo", "build", "--quiet", "--locked", "--manifest-path", manifest, "--example", "driver")
     if "python" in names:
         if not (BUILT / "venv" / "bin" / "python").exists():
             run(sys.executable, "-m", "venv", BUILT / "venv")
@@ -123,7 +128,7 @@ def cell(case) -> str:
         case "conforms":
             return ""
         case "differs":
-            return case["reason"].split("\n")[0]
+            return case["reason"].split("; it printed:")[0].split("\n")[0]
         case rating:
             return f"**{rating.replace('_', ' ')}**: {case['reason']}"
 

@@ -245,6 +245,17 @@ mod tests {
     }
 
     #[test]
+    fn what_could_not_connect_was_not_sent_and_is_not_ambiguous() {
+        for name in ["wrong password", "a certificate that is not trusted"] {
+            let title = format!("upsert: {name}");
+            let failed = |ambiguous| run(&[], 0, false, ambiguous);
+            assert_rated(&title, &failed(Some(false)), SdkRating::Conforms);
+            assert_rated(&title, &failed(Some(true)), SdkRating::Differs);
+            assert_rated(&title, &run(&[0], 1, true, None), SdkRating::Differs);
+        }
+    }
+
+    #[test]
     fn what_was_not_met_is_not_judged() {
         let unmet = SdkRun {
             hit: 0,
