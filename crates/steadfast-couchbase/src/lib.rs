@@ -122,13 +122,12 @@ pub use services::management::{
     ScopeInfo,
 };
 pub use services::query::{
-    Query, QueryMeta, QueryMetrics, QueryProfile, QueryRows, QuerySettings, QueryWarning,
-    ScanConsistency,
+    Query, QueryMeta, QueryMetrics, QueryRows, QuerySettings, QueryWarning, ScanConsistency,
 };
 pub use services::search::{Search, SearchHit, SearchMeta, SearchRows, SearchSettings};
 pub use services::statement::Statement;
 pub use services::views::{View, ViewConsistency, ViewMeta, ViewRow, ViewRows, ViewSettings};
-pub use services::{RowRequest, Rows, TypedRows};
+pub use services::{RowRequest, Rows};
 pub use strategy::{ErrorMapDirected, RetryDirective};
 
 /// The examples of the guides are run like all others.

@@ -4,29 +4,14 @@ use super::AttemptMeaning;
 use crate::services::service_error;
 use steadfast_wire::config::Service;
 
-/// A service that speaks HTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HttpService {
-    /// Query.
-    Query,
-    /// Analytics.
-    Analytics,
-    /// Search.
-    Search,
-    /// Views.
-    Views,
-    /// Management.
-    Management,
-}
-
-/// Returns what a response with this HTTP status and body means to an operation.
+/// Returns what a response of this service, other than KV, means to an operation.
 pub fn answered_http(
-    service: HttpService,
+    service: Service,
     status: u16,
     body: &str,
     idempotent: bool,
 ) -> AttemptMeaning {
-    match service_error(service.wire(), status, body, idempotent) {
+    match service_error(service, status, body, idempotent) {
         None => AttemptMeaning::Done,
         Some(error) => match error.failure(status, idempotent) {
             None => AttemptMeaning::Final(error.kind),
@@ -35,69 +20,59 @@ pub fn answered_http(
     }
 }
 
-impl HttpService {
-    const fn wire(self) -> Service {
-        match self {
-            Self::Query => Service::Query,
-            Self::Analytics => Service::Analytics,
-            Self::Search => Service::Search,
-            Self::Views => Service::Views,
-            Self::Management => Service::Management,
+/// Returns the error codes that the client distinguishes, with a message where it
+/// matters.
+pub fn known_codes(service: Service) -> Vec<(u64, &'static str)> {
+    let (codes, messages): (&[u64], &[_]) = match service {
+        Service::Query => (
+            &[
+                1080, 1191, 2120, 3000, 4000, 4040, 4050, 4060, 4070, 4080, 4090, 5000, 12_004,
+                12_009, 13_014, 14_000,
+            ],
+            &[
+                (4300, "index i already exists"),
+                (5000, "queryport.indexNotFound"),
+                (5000, "Index i already exist"),
+                (12_009, "CAS mismatch"),
+            ],
+        ),
+        Service::Analytics => (
+            &[
+                20_000, 21_002, 23_000, 23_001, 23_003, 23_007, 24_000, 24_006, 24_025, 24_034,
+                25_000,
+            ],
+            &[],
+        ),
+        Service::Search | Service::Views | Service::Management | Service::KeyValue => (&[], &[]),
+    };
+    with_texts(codes, messages)
+}
+
+/// Returns the HTTP statuses that the client distinguishes, with a body where it
+/// matters.
+pub fn known_statuses(service: Service) -> Vec<(u16, &'static str)> {
+    let common: &[u16] = &[400, 401, 404, 429, 500, 503];
+    let (statuses, bodies): (_, &[_]) = match service {
+        Service::Query | Service::Analytics | Service::Management | Service::KeyValue => {
+            (common, &[])
         }
-    }
-
-    /// Returns the error codes that the client distinguishes, with a message where it
-    /// matters.
-    pub fn known_codes(self) -> Vec<(u64, &'static str)> {
-        let (codes, messages): (&[u64], &[_]) = match self {
-            Self::Query => (
-                &[
-                    1080, 1191, 2120, 3000, 4000, 4040, 4050, 4060, 4070, 4080, 4090, 5000, 12_004,
-                    12_009, 13_014, 14_000,
-                ],
-                &[
-                    (4300, "index i already exists"),
-                    (5000, "queryport.indexNotFound"),
-                    (5000, "Index i already exist"),
-                    (12_009, "CAS mismatch"),
-                ],
-            ),
-            Self::Analytics => (
-                &[
-                    20_000, 21_002, 23_000, 23_001, 23_003, 23_007, 24_000, 24_006, 24_025, 24_034,
-                    25_000,
-                ],
-                &[],
-            ),
-            Self::Search | Self::Views | Self::Management => (&[], &[]),
-        };
-        with_texts(codes, messages)
-    }
-
-    /// Returns the HTTP statuses that the client distinguishes, with a body where it
-    /// matters.
-    pub fn known_statuses(self) -> Vec<(u16, &'static str)> {
-        let common: &[u16] = &[400, 401, 404, 429, 500, 503];
-        let (statuses, bodies): (_, &[_]) = match self {
-            Self::Query | Self::Analytics | Self::Management => (common, &[]),
-            Self::Search => (
-                common,
-                &[(400, "index not found"), (429, "num_queries_per_min")],
-            ),
-            Self::Views => (
-                &[
-                    300, 301, 302, 303, 307, 400, 401, 404, 408, 409, 412, 416, 417, 500, 501, 502,
-                    503, 504,
-                ],
-                &[
-                    (404, r#"{"error":"not_found","reason":"missing"}"#),
-                    (500, r#"{"error":"{not_found, missing_named_view}"}"#),
-                    (500, r#"{"error":"badarg"}"#),
-                ],
-            ),
-        };
-        with_texts(statuses, bodies)
-    }
+        Service::Search => (
+            common,
+            &[(400, "index not found"), (429, "num_queries_per_min")],
+        ),
+        Service::Views => (
+            &[
+                300, 301, 302, 303, 307, 400, 401, 404, 408, 409, 412, 416, 417, 500, 501, 502,
+                503, 504,
+            ],
+            &[
+                (404, r#"{"error":"not_found","reason":"missing"}"#),
+                (500, r#"{"error":"{not_found, missing_named_view}"}"#),
+                (500, r#"{"error":"badarg"}"#),
+            ],
+        ),
+    };
+    with_texts(statuses, bodies)
 }
 
 /// Sorts numbers without and with a text by number.
@@ -116,7 +91,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    fn reason(service: HttpService, status: u16, body: &str) -> Option<&'static str> {
+    fn reason(service: Service, status: u16, body: &str) -> Option<&'static str> {
         match answered_http(service, status, body, false) {
             AttemptMeaning::Failed(failure, _) => Some(failure.reason.name()),
             AttemptMeaning::Done | AttemptMeaning::Final(_) => None,
@@ -125,7 +100,7 @@ mod tests {
 
     #[test]
     fn responses_mean_the_same_as_to_operations() {
-        use HttpService::*;
+        use Service::*;
         let plan = r#"{"errors":[{"code":4040,"msg":"no such plan"}]}"#;
         assert_eq!(
             reason(Query, 404, plan),
@@ -153,16 +128,16 @@ mod tests {
 
     #[test]
     fn every_listed_code_and_status_is_an_error() {
-        use HttpService::*;
+        use Service::*;
         for service in [Query, Analytics, Search, Views, Management] {
-            for (status, body) in service.known_statuses() {
+            for (status, body) in known_statuses(service) {
                 let meaning = answered_http(service, status, body, true);
                 assert!(
                     !matches!(meaning, AttemptMeaning::Done),
                     "{service:?} {status}"
                 );
             }
-            for (code, message) in service.known_codes() {
+            for (code, message) in known_codes(service) {
                 let body = format!(r#"{{"errors":[{{"code":{code},"msg":"{message}"}}]}}"#);
                 let meaning = answered_http(service, 200, &body, true);
                 assert!(

@@ -26,7 +26,7 @@ use steadfast::{Failure, Reason};
 use steadfast_wire::Status;
 use steadfast_wire::error_map::ErrorMap;
 
-pub use http::{HttpService, answered_http};
+pub use http::{answered_http, known_codes, known_statuses};
 
 pub use crate::reason::{About, about};
 

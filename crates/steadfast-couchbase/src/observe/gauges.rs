@@ -33,71 +33,34 @@ pub(crate) async fn publish_gauges(core: Arc<Core>) {
     }
 }
 
-/// The gauges of the nodes in the last update, by bucket and node.
+/// The gauges of the nodes in the last update, by bucket and node: their labels and names.
 #[derive(Default)]
 struct Gauges {
-    of_nodes: HashMap<(Arc<str>, Arc<str>), NodeGauges>,
+    of_nodes: HashMap<(Arc<str>, Arc<str>), LabelsAndNames>,
 }
 
-struct NodeGauges {
-    labels: Vec<Label>,
-    has_breaker: bool,
-    has_brake: bool,
-}
-
-/// The values of a node's gauges. The default is for a node that has left.
-#[derive(Default)]
-struct NodeValues {
-    connections: usize,
-    is_open: bool,
-    shedding: f64,
-}
-
-impl NodeValues {
-    fn of(node: &Node, time: Instant) -> Self {
-        let (breaker, load_aware) = (node.breaker.as_ref(), node.load_aware.as_ref());
-        Self {
-            connections: node.connections().count(),
-            is_open: breaker.is_some_and(|breaker| breaker.is_open(time)),
-            shedding: load_aware.map_or(0.0, |it| 1.0 - it.state(time).admitted),
-        }
-    }
-}
-
-impl NodeGauges {
-    fn set(&self, values: &NodeValues) {
-        let NodeValues {
-            connections,
-            is_open,
-            shedding,
-        } = *values;
-        gauge!(CONNECTIONS, self.labels.clone()).set(connections as f64);
-        if self.has_breaker {
-            gauge!(BREAKER_OPEN, self.labels.clone()).set(f64::from(u8::from(is_open)));
-        }
-        if self.has_brake {
-            gauge!(SHEDDING, self.labels.clone()).set(shedding);
-        }
-    }
-}
+type LabelsAndNames = (Vec<Label>, Vec<&'static str>);
 
 impl Gauges {
     fn update(&mut self, core: &Core) {
         let time = now();
-        let mut before = std::mem::take(&mut self.of_nodes);
+        let mut before = std::mem::take(self);
         for bucket in core.buckets() {
             let routes = bucket.routes.load();
             for node in routes.iter().flat_map(|routes| routes.nodes()) {
                 let key = (bucket.name.clone(), node.label.clone());
-                let known = before.remove(&key);
-                let gauges = known.unwrap_or_else(|| NodeGauges::new(core, &bucket.name, node));
-                gauges.set(&NodeValues::of(node, time));
-                self.of_nodes.insert(key, gauges);
+                let (labels, names) = before.of_nodes.remove(&key).unwrap_or_else(|| {
+                    let names = values(node, time).map(|(name, _)| name);
+                    (labels(core, &bucket.name, node), names.collect())
+                });
+                for (name, value) in values(node, time) {
+                    gauge!(name, labels.clone()).set(value);
+                }
+                self.of_nodes.insert(key, (labels, names));
             }
         }
-        // The nodes that have left.
-        let left = NodeValues::default();
-        before.values().for_each(|gauges| gauges.set(&left));
+        // Those that have left the cluster.
+        before.clear();
         if let Some(budget) = core.strategy.info().budget() {
             gauge!(BUDGET_LEVEL).set(f64::from(budget.level()));
             gauge!(BUDGET_CAPACITY).set(f64::from(budget.capacity()));
@@ -105,23 +68,35 @@ impl Gauges {
     }
 
     fn clear(&mut self) {
-        let closed = self.of_nodes.drain();
-        closed.for_each(|(_, gauges)| gauges.set(&NodeValues::default()));
+        for (labels, names) in self.of_nodes.drain().map(|(_, gauges)| gauges) {
+            for name in names {
+                gauge!(name, labels.clone()).set(0.0);
+            }
+        }
     }
 }
 
-impl NodeGauges {
-    fn new(core: &Core, bucket: &Arc<str>, node: &Node) -> Self {
-        let mut labels = vec![
-            Label::new("db.namespace", bucket.to_string()),
-            Label::new("server.address", node.address.host.to_string()),
-            Label::new("server.port", node.address.port.to_string()),
-        ];
-        labels.extend(cluster_labels(&core.labels()));
-        Self {
-            labels,
-            has_breaker: node.breaker.is_some(),
-            has_brake: node.load_aware.is_some(),
-        }
-    }
+/// The gauges of a node, with their values now.
+fn values(node: &Node, time: Instant) -> impl Iterator<Item = (&'static str, f64)> {
+    let breaker = node.breaker.as_ref();
+    let breaker = breaker.map(|it| f64::from(u8::from(it.is_open(time))));
+    let load_aware = node.load_aware.as_ref();
+    let shedding = load_aware.map(|it| 1.0 - it.state(time).admitted);
+    [
+        (CONNECTIONS, Some(node.connections().count() as f64)),
+        (BREAKER_OPEN, breaker),
+        (SHEDDING, shedding),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value?)))
+}
+
+fn labels(core: &Core, bucket: &Arc<str>, node: &Node) -> Vec<Label> {
+    let mut labels = vec![
+        Label::new("db.namespace", bucket.to_string()),
+        Label::new("server.address", node.address.host.to_string()),
+        Label::new("server.port", node.address.port.to_string()),
+    ];
+    labels.extend(cluster_labels(&core.labels()));
+    labels
 }

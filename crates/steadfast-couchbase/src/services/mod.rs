@@ -22,14 +22,11 @@ use std::sync::Arc;
 
 use analytics::AnalyticsSettings;
 use bytes::Bytes;
-use http::{
-    Connector, EndpointBreakers, EndpointPools, EndpointStrategies, RoundRobin, ServiceError,
-    ServiceResponse,
-};
+use http::{KnownEndpoints, RoundRobin, ServiceError, ServiceResponse};
 use query::{PreparedPlans, QuerySettings};
 #[cfg(fuzzing)]
 pub use rows::fuzz_rows;
-pub use rows::{RowRequest, Rows, TypedRows};
+pub use rows::{RowRequest, Rows};
 use rows::{RowService, SizeLimits, Splitter, skip_rows};
 use search::SearchSettings;
 use statement::Statement;
@@ -40,33 +37,24 @@ use crate::options::ClusterOptions;
 
 /// State that the HTTP services of one client share.
 pub(crate) struct Services {
-    http: EndpointPools,
+    endpoints: KnownEndpoints,
     round_robin: RoundRobin,
-    breakers: EndpointBreakers,
-    load_aware: EndpointStrategies,
     plans: PreparedPlans,
 }
 
 impl Services {
     /// Connects with TLS if there is a configuration for it.
     pub(crate) fn new(options: &ClusterOptions, tls: Option<Arc<rustls::ClientConfig>>) -> Self {
-        let connector = Connector::new(tls, options.connect_timeout);
         Self {
-            http: EndpointPools::new(
-                connector,
-                options.idle_http_timeout,
-                options.max_idle_http_connections,
-            ),
+            endpoints: KnownEndpoints::new(options, tls),
             round_robin: RoundRobin::new(),
-            breakers: EndpointBreakers::new(options.circuit_breaker),
-            load_aware: EndpointStrategies::default(),
             plans: PreparedPlans::new(),
         }
     }
 
     /// Uses this configuration for new connections.
     pub(crate) fn set_tls(&self, tls: Option<Arc<rustls::ClientConfig>>) {
-        self.http.set_tls(tls);
+        self.endpoints.set_tls(tls);
     }
 }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 use serde_json::json;
 use steadfast::Reason;
+use steadfast_couchbase::explain::{known_codes, known_statuses};
 use steadfast_couchbase::reason::{self, SOCKET_NOT_AVAILABLE};
 use steadfast_wire::Status;
 use steadfast_wire::error_map::ErrorMap;
@@ -148,10 +149,10 @@ pub(super) fn all_ends(operation: &ExplainedOperation, map: &ErrorMap) -> Vec<At
             );
         }
         Protocol::Http(service) => {
-            for (code, message) in service.known_codes() {
+            for (code, message) in known_codes(service) {
                 ends.push(AttemptEnd::code(200, code, message));
             }
-            for (status, body) in service.known_statuses() {
+            for (status, body) in known_statuses(service) {
                 ends.push(AttemptEnd::http(status, body));
             }
         }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use steadfast::Call;
-use steadfast_couchbase::explain::HttpService;
 use steadfast_couchbase::{ClusterOptions, KvOperation};
+use steadfast_wire::config::Service;
 
 use crate::exit::refuse;
 use steadfast_cluster::suggest;
@@ -40,7 +40,7 @@ pub(super) struct ExplainedOperation {
 #[derive(Clone, Copy)]
 pub(super) enum Protocol {
     Kv(KvOperation),
-    Http(HttpService),
+    Http(Service),
 }
 
 impl ExplainedOperation {
@@ -65,23 +65,23 @@ impl ExplainedOperation {
                 (protocol, "kv", idempotent, options.kv_timeout)
             }
             ServiceName::Query => {
-                let protocol = Protocol::Http(HttpService::Query);
+                let protocol = Protocol::Http(Service::Query);
                 (protocol, "query", readonly, options.query_timeout)
             }
             ServiceName::Analytics => {
-                let protocol = Protocol::Http(HttpService::Analytics);
+                let protocol = Protocol::Http(Service::Analytics);
                 (protocol, "analytics", readonly, options.analytics_timeout)
             }
             ServiceName::Search => {
-                let protocol = Protocol::Http(HttpService::Search);
+                let protocol = Protocol::Http(Service::Search);
                 (protocol, "search", true, options.search_timeout)
             }
             ServiceName::Views => {
-                let protocol = Protocol::Http(HttpService::Views);
+                let protocol = Protocol::Http(Service::Views);
                 (protocol, "views", true, options.view_timeout)
             }
             ServiceName::Management => {
-                let protocol = Protocol::Http(HttpService::Management);
+                let protocol = Protocol::Http(Service::Management);
                 let idempotent = method(operation)? == "GET";
                 (
                     protocol,
@@ -93,7 +93,7 @@ impl ExplainedOperation {
         };
         let name = match protocol {
             Protocol::Kv(operation) => operation.name(),
-            Protocol::Http(HttpService::Management) => method(operation)?,
+            Protocol::Http(Service::Management) => method(operation)?,
             Protocol::Http(_) => only(service, operation)?,
         };
         Ok(Self {

@@ -1,12 +1,8 @@
 //! Endpoints of a service: which nodes have it, and which is asked next.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
-use steadfast::LoadAware;
-use steadfast::breaker::{BreakerSettings, CircuitBreaker, CircuitBreakers};
 use steadfast_wire::config::{ClusterConfig, Service};
 
 use crate::client::Core;
@@ -85,43 +81,6 @@ impl RoundRobin {
             at = (at + 1) % endpoints.len();
         }
         Some(endpoints.swap_remove(at))
-    }
-}
-
-/// The circuit breakers of all endpoints, if the options ask for breakers.
-pub(crate) struct EndpointBreakers(Option<CircuitBreakers<Arc<str>>>);
-
-impl EndpointBreakers {
-    pub(crate) fn new(settings: Option<BreakerSettings>) -> Self {
-        Self(settings.map(|settings| {
-            CircuitBreakers::new(settings).expect("validated when the client was made")
-        }))
-    }
-
-    /// Returns the breaker of an endpoint; `None` without breakers.
-    pub(super) fn get(&self, endpoint: &Endpoint) -> Option<Arc<CircuitBreaker>> {
-        Some(self.0.as_ref()?.get(&*endpoint.authority))
-    }
-}
-
-/// The strategies of all endpoints of a client that is of a fleet.
-#[derive(Default)]
-pub(crate) struct EndpointStrategies(Mutex<HashMap<Arc<str>, LoadAware>>);
-
-/// More endpoints than a cluster has. Those that have left it are forgotten then.
-const MANY_ENDPOINTS: usize = 1024;
-
-impl EndpointStrategies {
-    /// Returns the strategy of an endpoint.
-    pub(super) fn get(&self, of_client: &LoadAware, endpoint: &Endpoint) -> LoadAware {
-        let mut known = self.0.lock();
-        if known.len() >= MANY_ENDPOINTS && !known.contains_key(&endpoint.authority) {
-            known.clear();
-        }
-        let authority = &endpoint.authority;
-        let known = known.entry(authority.clone());
-        let new = || of_client.for_peer(authority.clone());
-        known.or_insert_with(new).clone()
     }
 }
 

@@ -24,11 +24,11 @@ mod operation;
 mod pool;
 mod response;
 
-pub(crate) use client::{Connector, HttpRequest};
-pub(crate) use endpoint::{Endpoint, EndpointBreakers, EndpointStrategies, RoundRobin};
+pub(crate) use client::HttpRequest;
+pub(crate) use endpoint::{Endpoint, RoundRobin};
 pub(crate) use failed_attempt::mask_credentials;
 pub(crate) use operation::{HttpOperation, HttpSender, run};
-pub(crate) use pool::EndpointPools;
+pub(crate) use pool::KnownEndpoints;
 pub(crate) use response::{
     HttpResponse, ReadError, ResponseBody, ServiceError, ServiceResponse, named_limit,
 };

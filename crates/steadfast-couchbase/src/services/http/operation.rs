@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use super::client::{HttpRequest, RequestBody, SentMark};
 use super::endpoint::{Destinations, Endpoint};
+use super::pool::KnownEndpoint;
 use super::response::{HttpResponse, ReadError, ResponseBody, WaitLimit, chain};
 use crate::client::Core;
 use crate::cluster::Handle;
@@ -263,7 +264,7 @@ impl HttpSender {
         })?;
         let permit = self.permit(&endpoint)?;
         let mut limit = WaitLimit::new(&self.client, deadline, endpoint.authority.clone());
-        let pool = self.client.core.services.http.get(&endpoint.authority);
+        let pool = self.known(&endpoint).pool;
         let response = pool.request(request);
         let response = match limit.apply_to(response).await {
             Ok(Ok(response)) => Ok(response),
@@ -297,12 +298,17 @@ impl HttpSender {
     /// Chooses the node of the first attempt and returns its strategy, if the client is of a
     /// fleet.
     fn load_aware(&mut self) -> Option<LoadAware> {
-        let core = self.client.core.clone();
-        let of_client = core.load_aware.as_ref()?;
+        self.client.core.load_aware.as_ref()?;
         let first = self.pick().ok()?;
-        let of_endpoint = core.services.load_aware.get(of_client, &first);
+        let of_endpoint = self.known(&first).load_aware;
         self.first = Some(first);
-        Some(of_endpoint)
+        of_endpoint
+    }
+
+    fn known(&self, endpoint: &Endpoint) -> KnownEndpoint {
+        let core = &self.client.core;
+        let of_client = core.load_aware.as_ref();
+        core.services.endpoints.get(&endpoint.authority, of_client)
     }
 
     fn pick(&mut self) -> Result<Endpoint, AttemptError> {
@@ -338,7 +344,7 @@ impl HttpSender {
         &self,
         endpoint: &Endpoint,
     ) -> Result<Option<(Arc<CircuitBreaker>, BreakerPermit)>, AttemptError> {
-        let Some(breaker) = self.client.core.services.breakers.get(endpoint) else {
+        let Some(breaker) = self.known(endpoint).breaker else {
             return Ok(None);
         };
         match breaker.allow(now()) {

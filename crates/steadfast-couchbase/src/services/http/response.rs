@@ -164,7 +164,7 @@ impl WaitLimit {
         }
         match &mut self.deadline {
             Some(deadline) => deadline.as_mut().poll(cx).map(|()| {
-                self.client.core.services.http.replace(&self.authority);
+                self.client.core.services.endpoints.replace(&self.authority);
                 ReadError::Deadline
             }),
             None => Poll::Pending,

@@ -50,11 +50,6 @@ impl Management {
         self.request("management DELETE", Method::DELETE, path)
     }
 
-    /// Reads the cluster's pools, which every management user may read.
-    pub fn pools(&self) -> ManagementRequest {
-        self.request("management pools", Method::GET, "/pools")
-    }
-
     fn request(
         &self,
         operation: &'static str,

@@ -28,7 +28,7 @@ pub struct QueryMeta {
     pub warnings: Vec<QueryWarning>,
     /// Times and counts. A query has them only if it asks for them.
     pub metrics: Option<QueryMetrics>,
-    /// The profile, if a query asked for one.
+    /// The profile, if a query asked for one with [`raw`](crate::Query::raw).
     pub profile: Option<Box<RawValue>>,
 }
 

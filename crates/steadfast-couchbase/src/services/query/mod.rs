@@ -54,18 +54,6 @@ impl ScanConsistency {
     }
 }
 
-/// The detail in which a query reports its execution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum QueryProfile {
-    /// No report. The default.
-    Off,
-    /// The duration of each phase.
-    Phases,
-    /// The plan with the time of each step.
-    Timings,
-}
-
 /// Makes a query of the cluster.
 pub(crate) fn query(client: Arc<Handle>, statement: impl Into<String>) -> Query {
     let settings = QuerySettings {
@@ -117,17 +105,6 @@ impl Query {
     /// Asks for [metrics](QueryMeta::metrics).
     pub fn metrics(mut self, metrics: bool) -> Self {
         self.service.json.set("metrics", metrics);
-        self
-    }
-
-    /// Asks for a [profile](QueryMeta::profile).
-    pub fn profile(mut self, profile: QueryProfile) -> Self {
-        let name = match profile {
-            QueryProfile::Off => "off",
-            QueryProfile::Phases => "phases",
-            QueryProfile::Timings => "timings",
-        };
-        self.service.json.set("profile", name);
         self
     }
 }

@@ -18,13 +18,11 @@ mod value;
 
 use std::fmt;
 use std::future::poll_fn;
-use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_core::Stream;
 use reader::RowReader;
 use serde::de::DeserializeOwned;
 #[cfg(fuzzing)]
@@ -54,12 +52,6 @@ pub struct Rows<M> {
     first: Option<Bytes>,
     reader: Option<Box<RowReader<M>>>,
     meta: Option<M>,
-}
-
-/// [`Rows`] of one type, as a [`Stream`].
-pub struct TypedRows<T, M> {
-    rows: Rows<M>,
-    row: PhantomData<fn() -> T>,
 }
 
 /// A kind of rows.
@@ -257,7 +249,11 @@ impl<M> Rows<M> {
     /// reports an error, the response breaks off or is invalid, or the deadline
     /// passes; nothing more comes then, and there is no [`meta`](Self::meta).
     pub async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Error> {
-        poll_fn(|cx| self.poll_next(cx)).await
+        let Some(row) = poll_fn(|cx| self.poll_bytes(cx)).await? else {
+            return Ok(None);
+        };
+        let row = serde_json::from_slice(&row).map_err(|error| self.undecodable(&error))?;
+        Ok(Some(row))
     }
 
     /// Returns all remaining rows.
@@ -278,27 +274,6 @@ impl<M> Rows<M> {
     /// [`next`](Self::next) has returned `None`, and after an error.
     pub fn meta(&self) -> Option<&M> {
         self.meta.as_ref()
-    }
-
-    /// Returns the rows as a [`Stream`] of one type.
-    pub fn typed<T: DeserializeOwned>(self) -> TypedRows<T, M> {
-        TypedRows {
-            rows: self,
-            row: PhantomData,
-        }
-    }
-
-    fn poll_next<T: DeserializeOwned>(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<T>, Error>> {
-        let Some(row) = ready!(self.poll_bytes(cx))? else {
-            return Poll::Ready(Ok(None));
-        };
-        Poll::Ready(match serde_json::from_slice(&row) {
-            Ok(row) => Ok(Some(row)),
-            Err(error) => Err(self.undecodable(&error)),
-        })
     }
 
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Error>> {
@@ -345,31 +320,10 @@ impl<M> Rows<M> {
     }
 }
 
-impl<T, M> TypedRows<T, M> {
-    /// Returns the service's information about the rows, once all have come.
-    pub fn meta(&self) -> Option<&M> {
-        self.rows.meta()
-    }
-}
-
-impl<T: DeserializeOwned, M: Unpin> Stream for TypedRows<T, M> {
-    type Item = Result<T, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.rows.poll_next(cx).map(Result::transpose)
-    }
-}
-
 impl<M> fmt::Debug for Rows<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rows")
             .field("ended", &self.reader.is_none())
             .finish_non_exhaustive()
-    }
-}
-
-impl<T, M> fmt::Debug for TypedRows<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.rows.fmt(f)
     }
 }
