@@ -42,6 +42,8 @@ pub(super) struct Checker {
     next: u64,
     /// The version that all configurations have reached.
     reached: u64,
+    /// The number of configurations that the last beginning or end had to look at.
+    looked_at: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,7 +76,12 @@ impl Checker {
             slots: Vec::new(),
             next: 0,
             reached: 0,
+            looked_at: 0,
         }
+    }
+
+    pub(super) fn looked_at(&self) -> usize {
+        self.looked_at
     }
 
     /// Forgets the content and continues from this version, or from a later one that was reached.
@@ -97,6 +104,7 @@ impl Checker {
     pub(super) fn begin(&mut self, operation: Operation, expires: u64) -> Result<u64, Failure> {
         let number = self.next;
         self.next += 1;
+        self.looked_at = 0;
         let version = operation
             .version()
             .filter(|version| operation.changes() || !self.may_fall_below(*version));
@@ -153,6 +161,8 @@ impl Checker {
         for configuration in &self.configurations {
             self.extend(*configuration, goal, &mut seen, &mut reached);
         }
+        // The first one was there before.
+        self.looked_at = seen.len().saturating_sub(1);
         if seen.len() > LIMIT {
             return Err(Failure::TooMany);
         }

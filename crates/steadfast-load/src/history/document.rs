@@ -105,8 +105,8 @@ impl OrderCheck {
     }
 
     /// Takes over what was recorded, and checks the operations that ended before this time, up to
-    /// which the journal was read: at most this number of their beginnings and ends. Returns whether
-    /// others are left.
+    /// which the journal was read. Stops when the checker has looked at this number of
+    /// configurations. Returns whether others are left.
     pub(super) fn catch_up(&mut self, recorded: Recorded, read_until: u64, at_most: usize) -> bool {
         let Recorded { ended, under_way } = recorded;
         for operation in std::mem::take(&mut self.ended).into_iter().chain(ended) {
@@ -132,9 +132,9 @@ impl OrderCheck {
             if left == 0 {
                 return true;
             }
-            left -= 1;
             let (key, event) = event.remove_entry();
             self.check(key, event);
+            left = left.saturating_sub(self.checker.looked_at().max(1));
         }
         if self.checker.expire(until).is_err() {
             self.unchecked += 1;

@@ -13,7 +13,7 @@ use super::counterexample::Counterexample;
 use super::document::OrderCheck;
 use super::operation::{Operation, Outcome};
 
-/// The number of beginnings and ends that are checked at a time.
+/// The number of configurations of the checker that are looked at, at a time.
 const STEP: usize = 512;
 
 /// What an entry of the journal and its operation have in common: the command, and what it
