@@ -29,14 +29,15 @@
 //!    response, the reason decides. `UNKNOWN` is never retried. ([`lawful`])
 //! 2. A reason that is always retried does not ask the strategy; it waits by
 //!    the controlled backoff.
-//! 3. No sleep lasts beyond the deadline. A capped sleep ends in the timeout, not in
-//!    another attempt, and nothing is paid for it. An attempt gets the remaining time.
+//! 3. No sleep lasts beyond the deadline. A capped sleep is not paid for, and ends in the
+//!    timeout, unless the request is woken before. An attempt gets the remaining time.
 //! 4. Before the sleep, a retry is counted, its reason is recorded and its event is
 //!    emitted. A capped sleep is not counted, because no retry follows it. The refusal
 //!    of a retry emits its event too.
 //! 5. A token is used once, by the strategy that issued it.
 //! 6. A server's hint is a lower bound on the delay. The deadline still caps it.
-//! 7. *May have been applied* is sticky, and decides ambiguity at the end.
+//! 7. *May have been applied* is sticky. A request that may have been applied, is not
+//!    idempotent and does not succeed is ambiguous.
 //! 8. Dropping a request at any point leaves budgets, permits and shared caches
 //!    correct.
 //! 9. A finished request is never retried.
