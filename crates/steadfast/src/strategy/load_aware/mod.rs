@@ -20,12 +20,12 @@ use state::PeerState;
 /// Retries the first failure of a quiet client, and is safe for the peer in a fleet.
 ///
 /// - **What you get.** At most four attempts. A new client retries its first error, refused
-///   connection, throttled attempt and timeout. An error is retried within 0.1 s, a refused
-///   or throttled attempt after 0.5 to 1 s, a lone timeout after 5 to 15 s.
+///   connection, throttled attempt and timeout. An error is first retried within 0.1 s, a
+///   refused or throttled attempt after 0.5 to 1 s, a lone timeout after 5 to 15 s.
 /// - **What it protects.** An error that comes quickly shows that the peer has no queue, so
-///   a retry after it is cheap. A timeout, or an error later than a quarter of the attempt
-///   timeout (250 ms until one is known), may mean a queue: a retry after it is dear, and
-///   the calls of the last 3 s must have earned it, or it waits.
+///   a retry after it is cheap. A timeout, or an error later than 250 ms or a quarter of the
+///   attempt timeout, whichever is shorter, may mean a queue: a retry after it is expensive,
+///   and the calls of the last 3 s must have earned it, or it waits.
 /// - **What it costs you.** Each call that succeeds at once earns a tenth of a retry of each
 ///   kind. If most calls fail, retries end. While most answers are timeouts, or nearly all
 ///   are throttled, it also sheds a share of the first attempts: such a call fails at once
