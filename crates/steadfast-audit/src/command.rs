@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 /// How often a command is looked at.
 const PERIOD: Duration = Duration::from_millis(5);
 /// How long the processes that a command leaves are watched.
-const AFTERMATH: Duration = Duration::from_secs(5);
+const LEFT_PROCESSES_LIMIT: Duration = Duration::from_secs(5);
 /// How often they are looked for.
 const SEARCH_PERIOD: Duration = Duration::from_millis(20);
 /// How much of the error output is kept.
@@ -127,7 +127,7 @@ impl CommandTemplate {
         };
         let after = begun.elapsed();
         if !stopped {
-            let gone = timeout(AFTERMATH, running.all_ended(&mark));
+            let gone = timeout(LEFT_PROCESSES_LIMIT, running.all_ended(&mark));
             tokio::select! {
                 _ = gone => {}
                 () = expired => {}

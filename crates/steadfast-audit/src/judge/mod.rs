@@ -101,7 +101,8 @@ pub(crate) struct Judgement {
 /// Returns how a client broke the rule in a case.
 type AuditRule = fn(&AuditCase, &CaseRun) -> Option<String>;
 
-/// Rates a case: the most severe rule that it breaks decides.
+/// Rates a case by the first of these rules that it breaks. `NotSeen` comes before
+/// `GivesUpEarly`: a client that was stopped has not given up.
 pub(crate) fn judge(case: &AuditCase, run: &CaseRun) -> Judgement {
     let rules: [(Rating, AuditRule); 5] = [
         (Rating::Unsafe, rules::unsafe_retry),
