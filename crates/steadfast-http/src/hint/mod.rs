@@ -30,7 +30,7 @@ pub const MAX_DELAY: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 pub enum Hint {
     /// None, or zero.
     None,
-    /// At least so long; never more than [`MAX_DELAY`].
+    /// The shortest delay; never more than [`MAX_DELAY`].
     Wait(Duration),
     /// This header forbids a retry.
     Never(&'static str),

@@ -136,7 +136,7 @@ where
     attempts.give_up(&mut driver)
 }
 
-/// A failed request whose upload is incomplete keeps its connection for so long.
+/// How long a failed request with an incomplete upload keeps its connection.
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// What all attempts of a request share.

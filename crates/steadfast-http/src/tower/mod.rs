@@ -49,7 +49,7 @@
 //!   applied, and a later failure does not say so. So no `POST` would be retried.
 //!   Put it outside.
 //! - Do not raise the body limit to the size of your largest body. Every request
-//!   under way keeps so much.
+//!   under way may keep as many bytes.
 //! - Do not rely on retries for the response body. They end with the head; the
 //!   reader of the body has to detect that it breaks off.
 
