@@ -168,7 +168,7 @@ impl KvAttempts<'_> {
     /// Reports the end of the attempt to the breaker. The client's own closing
     /// says nothing about the node.
     #[cold]
-    pub(super) fn tell_breaker(&mut self, response: &Result<Frame, NoResponse>) {
+    pub(super) fn report_to_breaker(&mut self, response: &Result<Frame, NoResponse>) {
         let Some((node, permit)) = self.permit.take().map(|it| *it) else {
             return;
         };

@@ -241,7 +241,7 @@ impl<'a> KvAttempts<'a> {
             connection,
         } = received;
         if self.permit.is_some() {
-            self.tell_breaker(&response);
+            self.report_to_breaker(&response);
         }
         self.last.connection = Some(connection);
         self.last.status = response.as_ref().ok().map(Frame::status);

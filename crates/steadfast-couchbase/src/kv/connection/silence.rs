@@ -36,8 +36,8 @@ struct Look {
     quiet: u32,
 }
 
-/// An idle connection is probed after so many looks that found no byte, and one with operations
-/// after one.
+/// The number of looks in a row without a byte after which an idle connection is probed. With
+/// operations, one is enough.
 const LOOKS: u32 = 4;
 
 struct Probe {
