@@ -9,7 +9,7 @@ use steadfast_wire::{DecodeError, Encode, Entries, Frame, Opcode, Status};
 
 use super::response::KvResponse;
 use super::session::{Flow, Handled, Session};
-use super::subdocument_rules::{check_lookup_flags, check_mutation_flags};
+use super::subdocument_rules::{check_lookup_flags, check_mutation_flags, check_single_mutation};
 use crate::store::document::StoredDocument;
 use crate::subdoc::attributes::Stamp;
 use crate::subdoc::lookup;
@@ -92,6 +92,9 @@ impl Session {
             value: single.value,
         })?;
         check_mutation_flags(extras.doc_flags, frame.header().cas)?;
+        if !multi {
+            check_single_mutation(extras.doc_flags, specs[0].flags)?;
+        }
         self.check_mutations(&specs)?;
         if extras
             .doc_flags

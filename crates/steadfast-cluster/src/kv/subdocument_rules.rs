@@ -183,13 +183,23 @@ pub(super) fn check_lookup_flags(flags: DocFlags) -> Result<(), Status> {
 pub(super) fn check_mutation_flags(flags: DocFlags, cas: u64) -> Result<(), Status> {
     let known = DocFlags::all() - DocFlags::REPLICA_READ;
     let has = |flag| flags.contains(flag);
-    let creates = flags.intersects(DocFlags::UPSERT | DocFlags::INSERT);
     let contradicts = has(DocFlags::UPSERT | DocFlags::INSERT)
         || (has(DocFlags::INSERT) && cas != 0)
-        || (has(DocFlags::CREATE_AS_DELETED) && !creates)
         || (has(DocFlags::REVIVE)
             && (!has(DocFlags::ACCESS_DELETED) || has(DocFlags::CREATE_AS_DELETED)));
     match (flags - known).is_empty() && !contradicts {
+        true => Ok(()),
+        false => Err(Status::InvalidArguments),
+    }
+}
+
+/// Rejects a mutation of one path that would create a tombstone with a body, or create none.
+///
+/// Several paths may do so: a transaction that replaces what it inserted changes the tombstone.
+pub(super) fn check_single_mutation(doc_flags: DocFlags, path: PathFlags) -> Result<(), Status> {
+    let creates = doc_flags.intersects(DocFlags::UPSERT | DocFlags::INSERT);
+    let is_valid = creates && path.contains(PathFlags::XATTR);
+    match is_valid || !doc_flags.contains(DocFlags::CREATE_AS_DELETED) {
         true => Ok(()),
         false => Err(Status::InvalidArguments),
     }

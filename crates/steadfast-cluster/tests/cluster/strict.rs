@@ -215,6 +215,31 @@ async fn lookups_have_no_flags_and_no_expiry_of_mutations() {
 }
 
 #[tokio::test]
+async fn one_path_creates_a_tombstone_only_in_an_attribute_and_with_upsert_or_insert() {
+    let (_cluster, mut client) = one_node().await;
+    let tombstone = DocFlags::CREATE_AS_DELETED | DocFlags::ACCESS_DELETED;
+    for (doc_flags, flags, expected) in [
+        (tombstone, XATTR, Status::InvalidArguments),
+        (tombstone | DocFlags::UPSERT, NONE, Status::InvalidArguments),
+        (
+            tombstone | DocFlags::UPSERT,
+            XATTR,
+            Status::SubdocSuccessDeleted,
+        ),
+    ] {
+        let single = SinglePath {
+            flags,
+            doc_flags,
+            ..SinglePath::mutation(b"a", b"1")
+        };
+        let request = client.on(Opcode::SubdocDictUpsert, "k");
+        let request = request.extras(single.extras()).value(single.body());
+        let found = status(&mut client, request).await;
+        assert_eq!(found, expected, "{doc_flags:?} {flags:?}");
+    }
+}
+
+#[tokio::test]
 async fn invalid_subdocument_requests_are_rejected_as_a_whole() {
     let (cluster, mut client) = one_node().await;
     client.set("k", "{}").await;
@@ -261,11 +286,6 @@ async fn invalid_subdocument_requests_are_rejected_as_a_whole() {
             (Opcode::SubdocGet, "a", "", NONE),
             nothing,
             Status::SubdocInvalidCombo,
-        ),
-        (
-            (upsert, "a", "1", NONE),
-            DocFlags::CREATE_AS_DELETED,
-            Status::InvalidArguments,
         ),
         (
             (upsert, "a", "1", NONE),

@@ -266,6 +266,14 @@ async fn tombstones_are_created_and_revived() {
     let flags = DocFlags::INSERT | DocFlags::ACCESS_DELETED | DocFlags::CREATE_AS_DELETED;
     let created = mutate(&mut client, "k", &staged, flags).await;
     assert!(created.status().is_success());
+    // A transaction that replaces what it inserted.
+    let staged = [(SubdocDictUpsert, "_txn", "2", XATTR)];
+    let flags = DocFlags::ACCESS_DELETED | DocFlags::CREATE_AS_DELETED;
+    let again = mutate(&mut client, "k", &staged, flags).await;
+    assert_eq!(again.status(), Status::SubdocSuccessDeleted);
+    let find = [(SubdocGet, "_txn", XATTR)];
+    let (_, found) = lookup(&mut client, "k", &find, DocFlags::ACCESS_DELETED).await;
+    assert_eq!(found, [(Success, "2".to_owned())]);
     assert_eq!(client.get("k").await.status(), Status::KeyNotFound);
     let revive = [
         (SubdocDelete, "_txn", "", XATTR),
