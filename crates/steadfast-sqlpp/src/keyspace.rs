@@ -28,25 +28,19 @@ impl Keyspace {
     /// Opens a collection for a statement. Its context stands in front of a name of one part.
     pub(crate) fn open(execution: &Execution<'_>, path: &KeyspacePath) -> Result<Self, QueryError> {
         let session = execution.session;
+        let mut path = path.clone();
         let context = execution.options.text("query_context");
+        let context = context.map_or_else(Vec::new, |context| KeyspacePath::quoted(context).parts);
+        if path.namespace.is_none() && path.parts.len() == 1 && context.len() == 2 {
+            path.parts.splice(0..0, context);
+        }
         let name = path.to_string();
         let unknown = || QueryError::unknown_keyspace(&name);
-        if path
-            .namespace
-            .as_deref()
-            .is_some_and(|namespace| namespace != "default")
-        {
-            return Err(unknown());
-        }
-        let context = context.map(|context| KeyspacePath::quoted(context).parts);
-        let context = context.unwrap_or_default();
+        let namespace = path.namespace.as_deref().unwrap_or("default");
         let parts: Vec<&str> = path.parts.iter().map(String::as_str).collect();
-        let (bucket, scope, collection) = match (parts.as_slice(), context.as_slice()) {
-            ([collection], [bucket, scope]) if path.namespace.is_none() => {
-                (bucket.as_str(), scope.as_str(), *collection)
-            }
-            ([bucket], _) => (*bucket, "_default", "_default"),
-            ([bucket, scope, collection], _) => (*bucket, *scope, *collection),
+        let (bucket, scope, collection) = match (namespace, parts.as_slice()) {
+            ("default", [bucket]) => (*bucket, "_default", "_default"),
+            ("default", [bucket, scope, collection]) => (*bucket, *scope, *collection),
             _ => return Err(unknown()),
         };
         if !session.may_open(bucket) {

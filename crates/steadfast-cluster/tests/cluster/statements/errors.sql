@@ -256,6 +256,12 @@ SELECT * FROM b._default.nope
 {"statement": "SELECT * FROM c", "query_context": "default:`b`.`nope`"}
     error 12021 500
 
+{"statement": "SELECT * FROM c", "query_context": "default:`nope`.`nope`"}
+    error 12003 500 default:nope.nope.c
+
+{"statement": "SELECT * FROM nope", "query_context": "default:`b`.`_default`"}
+    error 12003 500 default:b._default.nope
+
 SELECT * FROM other:keyspaces
     error 12003 500
 
