@@ -35,7 +35,13 @@ pub(super) struct Books {
     counted: u64,
     /// The time of the last entry.
     at: Option<f64>,
+    /// The time at which a retry was last asked for, granted or not.
+    asked_at: Option<f64>,
 }
+
+/// After this time without a failure, the purses hold what those of a new client hold.
+/// A client that makes few calls would otherwise not earn for hours what it spent once.
+const FRESH_AFTER: f64 = 600.0;
 
 /// What the quick purse may hold without any traffic, and holds at the beginning.
 const QUICK_SAVED: f32 = 1.0;
@@ -84,6 +90,7 @@ impl Books {
             slow_failures: Recent::default(),
             counted: 0,
             at: None,
+            asked_at: None,
         }
     }
 
@@ -99,6 +106,11 @@ impl Books {
         self.slow_failures.pass(0.0, passed, LONG);
         self.quick += new * EARNED;
         self.slow += new * EARNED;
+        if self.asked_at.is_some_and(|at| now - at >= FRESH_AFTER) {
+            self.quick = self.quick.max(QUICK_SAVED);
+            self.slow = self.slow.max(self.slow_saved);
+            self.asked_at = None;
+        }
         self.limit();
     }
 
@@ -131,6 +143,7 @@ impl Books {
         price: f32,
         roll: impl FnOnce() -> f32,
     ) -> Option<PaidRetry> {
+        self.asked_at = self.at;
         let from_slow = kind == Kind::Slow;
         let purse = match from_slow {
             true => &mut self.slow,
@@ -216,10 +229,24 @@ mod tests {
         let mut books = with_traffic(1.0, 100);
         books.settle(6000, 3600.0);
         assert_eq!(books.levels(), (1.0, 1.0));
-        // What was spent does not come back with time.
-        assert!(pays(&mut books, Kind::Slow));
-        books.settle(6000, 7200.0);
-        assert_eq!(books.levels(), (1.0, 0.0));
+    }
+
+    #[test]
+    fn ten_minutes_without_a_failure_make_a_client_new() {
+        for slow_saved in [1.0, 0.02] {
+            let mut books = Books::new(slow_saved);
+            books.settle(0, 0.0);
+            while pays(&mut books, Kind::Unsent) {}
+            pays(&mut books, Kind::Slow);
+            books.settle(0, 599.0);
+            assert_eq!(books.levels(), (0.0, 0.0), "too early");
+            // A failure whose retry is refused counts as well.
+            assert!(!pays(&mut books, Kind::Throttled));
+            books.settle(0, 1198.0);
+            assert_eq!(books.levels(), (0.0, 0.0), "too early");
+            books.settle(0, 1199.0);
+            assert_eq!(books.levels(), (1.0, slow_saved));
+        }
     }
 
     #[test]

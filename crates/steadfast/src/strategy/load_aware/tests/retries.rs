@@ -85,6 +85,35 @@ fn the_first_failure_of_a_new_client_is_retried() {
     }
 }
 
+/// A program that makes few calls would not earn a retry for hours.
+#[test]
+fn a_client_that_gave_up_retries_again_after_ten_quiet_minutes() {
+    for (failure, after) in [
+        (error(), MS),
+        (unsent(), MS),
+        (throttled(), MS),
+        (timed_out(), SECOND),
+    ] {
+        let (strategy, world) = (LoadAware::new(), VirtualWorld::new().seeded(1));
+        // Every attempt of these calls fails, so nothing is paid back.
+        for _ in 0..5 {
+            let mut request = begun(&strategy, patient(), &world);
+            loop {
+                world.advance(after);
+                match request.handle_failure(failure.clone(), &world) {
+                    Step::Wait { delay, .. } => world.advance(delay),
+                    _ => break,
+                }
+                assert!(matches!(request.handle_waited(&world), Step::Attempt));
+            }
+        }
+        let recovered = || recovers(&strategy, patient(), failure.clone(), after, &world);
+        assert_eq!(recovered(), None, "{failure:?}");
+        world.advance(600 * SECOND);
+        assert!(recovered().is_some(), "{failure:?}");
+    }
+}
+
 #[test]
 fn in_a_fleet_a_timeout_needs_recent_successes_and_other_failures_do_not() {
     let world = VirtualWorld::new().rolling(Roll::from_bits(1 << 63));
