@@ -11,10 +11,11 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::{Failed, TIMEOUT, retry_after, trust};
+use super::{Failed, retry_after, trust};
 
 /// Makes one attempt, on its own connection.
 pub(super) fn attempt(
+    limit: Duration,
     url: &str,
     method: &str,
     key: Option<&str>,
@@ -33,19 +34,21 @@ pub(super) fn attempt(
     runtime.block_on(async {
         let address = request.uri().authority().unwrap().as_str();
         let tcp = TcpStream::connect(address).await;
-        let tcp = tcp.map_err(|_| Failed::NotSent)?;
+        let tcp = tcp.map_err(|_| Failed::Refused)?;
         if request.uri().scheme_str() != Some("https") {
-            return exchange(tcp, request, body).await;
+            return exchange(limit, tcp, request, body).await;
         }
         let mut trust = trust();
         trust.alpn_protocols = vec![b"h2".to_vec()];
         let name = ServerName::try_from("127.0.0.1").unwrap();
         let tls = TlsConnector::from(Arc::new(trust)).connect(name, tcp).await;
-        exchange(tls.map_err(|_| Failed::NotSent)?, request, body).await
+        let tls = tls.map_err(|_| Failed::NotSent)?;
+        exchange(limit, tls, request, body).await
     })
 }
 
 async fn exchange(
+    limit: Duration,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: http::Request<()>,
     body: Bytes,
@@ -59,9 +62,9 @@ async fn exchange(
         // A stream that is refused takes no body; the response says so.
         let _ = upload.send_data(body, true);
     }
-    let response = within(response).await?.map_err(failed)?;
+    let response = within(limit, response).await?.map_err(failed)?;
     let (head, mut body) = response.into_parts();
-    while let Some(data) = within(body.data()).await? {
+    while let Some(data) = within(limit, body.data()).await? {
         let data = data.map_err(failed)?;
         body.flow_control().release_capacity(data.len()).unwrap();
     }
@@ -94,7 +97,6 @@ fn failed(error: h2::Error) -> Failed {
     }
 }
 
-async fn within<T>(future: impl Future<Output = T>) -> Result<T, Failed> {
-    let limit: Duration = TIMEOUT;
+async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Result<T, Failed> {
     timeout(limit, future).await.map_err(|_| Failed::NoResponse)
 }

@@ -11,8 +11,6 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-/// How long the client waits for a response.
-const TIMEOUT: Duration = Duration::from_secs(5);
 /// A server that asks for more patience than this gets none.
 const PATIENCE: Duration = Duration::from_secs(6);
 
@@ -22,6 +20,9 @@ pub(crate) struct Policy {
     pub(crate) method: Option<&'static str>,
     /// Whether it speaks HTTP/2.
     pub(crate) http2: bool,
+    /// How long it waits for a response.
+    pub(crate) timeout: Duration,
+    /// How many attempts it makes. Those that meet a refused connection do not count.
     pub(crate) attempts: u32,
     /// Whether it sends a request again.
     pub(crate) retries: fn(&Sent, &Failed) -> bool,
@@ -36,6 +37,7 @@ pub(crate) struct Sent {
 
 /// How an attempt failed.
 pub(crate) enum Failed {
+    Refused,
     NotSent,
     NoResponse,
     Status(u16, Option<Duration>),
@@ -47,9 +49,11 @@ impl Default for Policy {
         Self {
             method: None,
             http2: false,
-            attempts: 6,
+            // Longer than any response takes, on the slowest machine.
+            timeout: Duration::from_secs(30),
+            attempts: 5,
             retries: |sent, failed| match failed {
-                Failed::NotSent | Failed::Status(425 | 429, _) => true,
+                Failed::Refused | Failed::NotSent | Failed::Status(425 | 429, _) => true,
                 Failed::NoResponse => sent.is_idempotent,
                 Failed::Status(status, _) => {
                     sent.is_idempotent && (*status == 408 || *status >= 500) && *status != 501
@@ -66,7 +70,7 @@ impl Default for Policy {
 
 /// Exponential backoff, with jitter.
 pub(crate) fn backoff(attempt: u32, jitter: f64) -> Duration {
-    Duration::from_millis(150 << attempt).mul_f64(jitter)
+    Duration::from_millis(60 << attempt).mul_f64(jitter)
 }
 
 /// Sends the request of the environment.
@@ -99,13 +103,13 @@ pub(crate) fn run(policy: &Policy) {
     let mut made = 0;
     loop {
         let made_one = match policy.http2 {
-            true => http2::attempt(&url, method, key.as_deref(), &body),
-            false => attempt(scheme, address, &head, &body),
+            true => http2::attempt(policy.timeout, &url, method, key.as_deref(), &body),
+            false => attempt(policy.timeout, scheme, address, &head, &body),
         };
         let Err(failed) = made_one else {
             return;
         };
-        made += 1;
+        made += u32::from(!matches!(failed, Failed::Refused));
         let wait = (policy.wait)(made, &failed, jitter);
         let wait = wait.filter(|_| made < policy.attempts && (policy.retries)(&sent, &failed));
         let Some(wait) = wait else {
@@ -133,9 +137,15 @@ fn trust() -> ClientConfig {
         .with_no_client_auth()
 }
 
-fn attempt(scheme: &str, address: &str, head: &str, body: &[u8]) -> Result<(), Failed> {
-    let tcp = TcpStream::connect(address).map_err(|_| Failed::NotSent)?;
-    tcp.set_read_timeout(Some(TIMEOUT)).unwrap();
+fn attempt(
+    timeout: Duration,
+    scheme: &str,
+    address: &str,
+    head: &str,
+    body: &[u8],
+) -> Result<(), Failed> {
+    let tcp = TcpStream::connect(address).map_err(|_| Failed::Refused)?;
+    tcp.set_read_timeout(Some(timeout)).unwrap();
     let mut stream: Box<dyn Duplex> = Box::new(tcp.try_clone().unwrap());
     if scheme == "https" {
         let name = ServerName::try_from("127.0.0.1").unwrap();
