@@ -1,7 +1,6 @@
 //! Classifiers: functions from an error to a [`Failure`].
 //!
-//! A classifier is a function from an error to a [`Failure`]. Small ones are
-//! put together with [`also`](Classifier::also): "as usual, and also X".
+//! [`also`](Classifier::also) adds a special case to one.
 //!
 //! ```
 //! use std::io;

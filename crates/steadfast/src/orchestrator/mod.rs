@@ -12,7 +12,7 @@
 //!      │                   ▼  │    │                             │
 //!      │          ┌─► Deciding│    │                             │
 //!      │          │        │  │    │                             │
-//!      │          │ handle_│  │    │        a capped sleep, a    │
+//!      │          │  poll_ │  │    │        a capped sleep, a    │
 //!      │          │decision│  │    │        refusal, a timeout   │
 //!      │          └────────┤  │    │                             │
 //!      │                   ▼  │    │                             │
@@ -94,7 +94,7 @@ pub struct Orchestrator<S: RetryStrategy, C: Borrow<Call> = Call> {
     life: Life,
 }
 
-/// How much there is to remember of a request.
+/// The state of a request: as little as it needs.
 enum Life {
     /// It has not begun.
     New,
