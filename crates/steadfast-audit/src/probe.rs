@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cases::RequestKind;
 use crate::command::{ClientEnd, CommandTemplate, ExitCause};
-use crate::run::{AuditError, AuditSettings, Props, until_limit};
+use crate::run::{AuditError, AuditSettings, SharedSetup, until_limit};
 use crate::server::ScriptedServer;
 
 /// What a command sent when it was asked for a kind of request.
@@ -31,11 +31,11 @@ impl Probe {
         settings: &AuditSettings,
         template: &CommandTemplate,
         asked: RequestKind,
-        props: &Props,
+        setup: &SharedSetup,
     ) -> Result<Self, AuditError> {
-        let server = ScriptedServer::start(props.script(0)).map_err(AuditError::Server)?;
+        let server = ScriptedServer::start(setup.script(0)).map_err(AuditError::Server)?;
         let log = server.log().clone();
-        let assignment = props.assignment(&asked, server.url(0));
+        let assignment = setup.assignment(&asked, server.url(0));
         let expired = until_limit(&log, settings.start_limit, settings.limit, || {});
         let ended = template.run(&assignment, expired).await;
         let end = ended.map_err(|source| {

@@ -102,9 +102,9 @@ pub async fn audit_http(
 ) -> Result<AuditReport, AuditError> {
     let template = CommandTemplate::new(settings.command.clone()).ok_or(AuditError::NoCommand)?;
     let sweep = SweepGuard(&template);
-    let props = Props::new(settings.protocol).map_err(AuditError::Server)?;
+    let setup = SharedSetup::new(settings.protocol).map_err(AuditError::Server)?;
     progress(AuditProgress { done: 0, total: 0 });
-    let (probes, mut unseen) = probe(settings, &template, &props).await?;
+    let (probes, mut unseen) = probe(settings, &template, &setup).await?;
     let mut cases = Vec::new();
     for probe in &probes {
         for case in
@@ -127,19 +127,19 @@ pub async fn audit_http(
         });
     }
     let total = cases.len();
-    let bench = Bench {
+    let runner = CaseRunner {
         settings,
         template: &template,
-        props: &props,
+        setup: &setup,
         starts: Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from)),
     };
     let runs = cases
         .into_iter()
         .enumerate()
         .map(|(number, (case, probe))| {
-            let bench = &bench;
+            let runner = &runner;
             async move {
-                let run = bench.run(number + 1, &case, probe).await?;
+                let run = runner.run(number + 1, &case, probe).await?;
                 Ok((number, CaseReport::new(&case, &run)))
             }
         });
@@ -172,12 +172,12 @@ impl Drop for SweepGuard<'_> {
 async fn probe(
     settings: &AuditSettings,
     template: &CommandTemplate,
-    props: &Props,
+    setup: &SharedSetup,
 ) -> Result<(Vec<Probe>, Vec<UnseenPart>), AuditError> {
     let kinds = settings.kinds();
     let probes = kinds
         .iter()
-        .map(|kind| Probe::run(settings, template, kind.clone(), props));
+        .map(|kind| Probe::run(settings, template, kind.clone(), setup));
     let probed: Vec<_> = kinds.iter().zip(join_all(probes).await).collect();
     let mut seen: Vec<Probe> = Vec::new();
     // A command that does what it is asked for comes before one that ignores it.
@@ -210,15 +210,15 @@ async fn probe(
 }
 
 /// What the cases share.
-struct Bench<'a> {
+struct CaseRunner<'a> {
     settings: &'a AuditSettings,
     template: &'a CommandTemplate,
-    props: &'a Props,
+    setup: &'a SharedSetup,
     /// Few commands start at a time: starting takes the processor, waiting does not.
     starts: Semaphore,
 }
 
-impl Bench<'_> {
+impl CaseRunner<'_> {
     /// Runs a case: one command, or a fleet of them.
     async fn run(
         &self,
@@ -231,7 +231,7 @@ impl Bench<'_> {
         let script = ServerScript {
             fault: Some((case.fault.action, case.times)),
             refuses_for,
-            ..self.props.script(number)
+            ..self.setup.script(number)
         };
         let server = ScriptedServer::start(script).map_err(AuditError::Server)?;
         let limit = match case.fault.least_wait {
@@ -246,7 +246,7 @@ impl Bench<'_> {
         let permit = std::cell::Cell::new(Some(permit));
         let release = || drop(permit.take());
         let commands = (0..case.times.commands()).map(|command| {
-            let assignment = self.props.assignment(&probe.asked, server.url(command));
+            let assignment = self.setup.assignment(&probe.asked, server.url(command));
             let log = server.log();
             async move {
                 let expired = until_limit(log, start_limit, limit, release);
@@ -285,7 +285,7 @@ pub(crate) async fn until_limit(
 }
 
 /// What all commands and servers of an audit use.
-pub(crate) struct Props {
+pub(crate) struct SharedSetup {
     /// The file to upload.
     upload: NamedTempFile,
     http2: bool,
@@ -294,7 +294,7 @@ pub(crate) struct Props {
     ca: NamedTempFile,
 }
 
-impl Props {
+impl SharedSetup {
     fn new(protocol: AuditProtocol) -> std::io::Result<Self> {
         let certificate = match protocol.tls {
             true => Some(LoopbackCertificate::new(protocol.http2)?),
