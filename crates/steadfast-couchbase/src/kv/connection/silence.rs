@@ -50,7 +50,7 @@ struct Probe {
 
 /// The action to take after a timer fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Judgement {
+pub(super) enum TimerAction {
     /// Nothing.
     Fine,
     /// Send a probe.
@@ -61,7 +61,7 @@ pub(super) enum Judgement {
 
 /// The progress of a connection when a timer fired.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Progress {
+pub(super) struct ConnectionProgress {
     pub(super) now: Instant,
     /// An operation got no response in time.
     pub(super) overdue: bool,
@@ -112,21 +112,21 @@ impl SilenceWatch {
     }
 
     /// Judges the connection after a timer fired.
-    pub(super) fn judge(&mut self, progress: Progress) -> Judgement {
-        let Progress { now, .. } = progress;
+    pub(super) fn judge(&mut self, progress: ConnectionProgress) -> TimerAction {
+        let ConnectionProgress { now, .. } = progress;
         if let Some(probe) = &mut self.probe {
             if probe.reads_before != self.reads {
                 self.probe = None;
             } else if now < probe.until {
-                return Judgement::Fine;
+                return TimerAction::Fine;
             } else if let Some(until) = progress.held_back_until.filter(|until| *until > now) {
                 probe.until = until;
-                return Judgement::Fine;
+                return TimerAction::Fine;
             } else if probe.stuck_at.is_some_and(|at| at < progress.handed) {
                 self.probe = Some(self.probe(progress));
-                return Judgement::Fine;
+                return TimerAction::Fine;
             } else {
-                return Judgement::Silent;
+                return TimerAction::Silent;
             }
         }
         let mut is_due = progress.overdue;
@@ -140,13 +140,13 @@ impl SilenceWatch {
             look.reads_before = self.reads;
         }
         if !is_due {
-            return Judgement::Fine;
+            return TimerAction::Fine;
         }
         self.probe = Some(self.probe(progress));
-        Judgement::Probe
+        TimerAction::Probe
     }
 
-    fn probe(&self, progress: Progress) -> Probe {
+    fn probe(&self, progress: ConnectionProgress) -> Probe {
         Probe {
             until: progress.now + self.limits.probe_timeout,
             reads_before: self.reads,
@@ -187,8 +187,8 @@ mod tests {
             }
         }
 
-        fn judge(&mut self, millis: u32, overdue: bool) -> Judgement {
-            self.watch.judge(Progress {
+        fn judge(&mut self, millis: u32, overdue: bool) -> TimerAction {
+            self.watch.judge(ConnectionProgress {
                 now: self.start + MS * millis,
                 overdue,
                 handed: self.handed,
@@ -203,60 +203,60 @@ mod tests {
     fn an_overdue_response_sends_a_probe_and_silence_after_it_closes() {
         let mut it = Watched::new();
         it.watch.heard();
-        assert_eq!(it.judge(100, false), Judgement::Fine);
-        assert_eq!(it.judge(100, true), Judgement::Probe);
-        assert_eq!(it.judge(200, true), Judgement::Fine);
+        assert_eq!(it.judge(100, false), TimerAction::Fine);
+        assert_eq!(it.judge(100, true), TimerAction::Probe);
+        assert_eq!(it.judge(200, true), TimerAction::Fine);
         assert_eq!(it.watch.next(), Some(it.start + 500 * MS));
-        assert_eq!(it.judge(499, true), Judgement::Fine);
-        assert_eq!(it.judge(500, false), Judgement::Silent);
+        assert_eq!(it.judge(499, true), TimerAction::Fine);
+        assert_eq!(it.judge(500, false), TimerAction::Silent);
     }
 
     #[test]
     fn any_byte_after_the_probe_proves_that_the_connection_is_alive() {
         let mut it = Watched::new();
         for millis in [0, 500, 1000] {
-            assert_eq!(it.judge(millis, true), Judgement::Probe);
+            assert_eq!(it.judge(millis, true), TimerAction::Probe);
             it.watch.heard();
-            assert_eq!(it.judge(millis + 400, false), Judgement::Fine);
+            assert_eq!(it.judge(millis + 400, false), TimerAction::Fine);
         }
         // A byte from before the probe proves nothing.
-        assert_eq!(it.judge(2000, true), Judgement::Probe);
-        assert_eq!(it.judge(2400, false), Judgement::Silent);
+        assert_eq!(it.judge(2000, true), TimerAction::Probe);
+        assert_eq!(it.judge(2400, false), TimerAction::Silent);
     }
 
     #[test]
     fn a_peer_that_still_reads_is_not_silent_until_it_stops() {
         let mut it = Watched::new();
         (it.handed, it.blocked) = (100, true);
-        assert_eq!(it.judge(0, true), Judgement::Probe);
+        assert_eq!(it.judge(0, true), TimerAction::Probe);
         it.handed = 200;
-        assert_eq!(it.judge(400, false), Judgement::Fine);
+        assert_eq!(it.judge(400, false), TimerAction::Fine);
         assert_eq!(it.watch.next(), Some(it.start + 800 * MS));
-        assert_eq!(it.judge(800, false), Judgement::Silent);
+        assert_eq!(it.judge(800, false), TimerAction::Silent);
         // Bytes that a socket accepts without being full say nothing about the peer.
         let mut it = Watched::new();
-        assert_eq!(it.judge(0, true), Judgement::Probe);
+        assert_eq!(it.judge(0, true), TimerAction::Probe);
         it.handed = 200;
-        assert_eq!(it.judge(400, false), Judgement::Silent);
+        assert_eq!(it.judge(400, false), TimerAction::Silent);
     }
 
     #[test]
     fn a_probe_that_operations_hold_back_has_until_their_deadline() {
         let mut it = Watched::new();
         it.held_back_until = Some(3000);
-        assert_eq!(it.judge(0, true), Judgement::Probe);
-        assert_eq!(it.judge(400, false), Judgement::Fine);
+        assert_eq!(it.judge(0, true), TimerAction::Probe);
+        assert_eq!(it.judge(400, false), TimerAction::Fine);
         assert_eq!(it.watch.next(), Some(it.start + 3000 * MS));
-        assert_eq!(it.judge(3000, true), Judgement::Silent);
+        assert_eq!(it.judge(3000, true), TimerAction::Silent);
         // A byte ends the wait, and the next silence is another one.
         let mut it = Watched::new();
         it.held_back_until = Some(3000);
-        assert_eq!(it.judge(0, true), Judgement::Probe);
-        assert_eq!(it.judge(400, false), Judgement::Fine);
+        assert_eq!(it.judge(0, true), TimerAction::Probe);
+        assert_eq!(it.judge(400, false), TimerAction::Fine);
         it.watch.heard();
         it.held_back_until = None;
-        assert_eq!(it.judge(1000, true), Judgement::Probe);
-        assert_eq!(it.judge(1400, false), Judgement::Silent);
+        assert_eq!(it.judge(1000, true), TimerAction::Probe);
+        assert_eq!(it.judge(1400, false), TimerAction::Silent);
     }
 
     #[test]
@@ -265,16 +265,16 @@ mod tests {
         assert_eq!(it.watch.next(), Some(it.start + 2500 * MS));
         it.watch.heard();
         for millis in [2500, 5000, 7500, 10_000] {
-            assert_eq!(it.judge(millis, false), Judgement::Fine);
+            assert_eq!(it.judge(millis, false), TimerAction::Fine);
         }
-        assert_eq!(it.judge(12_500, false), Judgement::Probe);
+        assert_eq!(it.judge(12_500, false), TimerAction::Probe);
         it.watch.heard();
         // The response was heard.
         for millis in [12_900, 15_000, 17_500, 20_000, 22_500] {
-            assert_eq!(it.judge(millis, false), Judgement::Fine);
+            assert_eq!(it.judge(millis, false), TimerAction::Fine);
         }
-        assert_eq!(it.judge(25_000, false), Judgement::Probe);
-        assert_eq!(it.judge(25_400, false), Judgement::Silent);
+        assert_eq!(it.judge(25_000, false), TimerAction::Probe);
+        assert_eq!(it.judge(25_400, false), TimerAction::Silent);
     }
 
     #[test]
@@ -282,8 +282,8 @@ mod tests {
         let mut it = Watched::new();
         it.watch.heard();
         it.waiting = true;
-        assert_eq!(it.judge(2500, false), Judgement::Fine);
-        assert_eq!(it.judge(5000, false), Judgement::Probe);
-        assert_eq!(it.judge(5400, false), Judgement::Silent);
+        assert_eq!(it.judge(2500, false), TimerAction::Fine);
+        assert_eq!(it.judge(5000, false), TimerAction::Probe);
+        assert_eq!(it.judge(5400, false), TimerAction::Silent);
     }
 }

@@ -13,7 +13,7 @@ use tokio::io::AsyncWrite;
 use tokio::time::Sleep;
 use tokio_util::io::poll_read_buf;
 
-use super::silence::{Judgement, Progress, SilenceWatch};
+use super::silence::{ConnectionProgress, SilenceWatch, TimerAction};
 use super::state::{Delivered, Expired, LATEST_RESPONSE};
 use super::{CloseReason, Connection, Io};
 use crate::world::now;
@@ -327,7 +327,7 @@ impl<E: Events> Task<E> {
             Some(_) | None => Expired::default(),
         };
         let concurrent = self.connection.concurrent_commands();
-        let judgement = self.silence.judge(Progress {
+        let action = self.silence.judge(ConnectionProgress {
             now,
             overdue,
             waiting: state.in_flight() > 0,
@@ -335,7 +335,7 @@ impl<E: Events> Task<E> {
             blocked,
             held_back_until: state.held_back_until(concurrent),
         });
-        if judgement == Judgement::Probe {
+        if action == TimerAction::Probe {
             state.push_probe(self.connection.features);
         }
         drop(state);
@@ -344,10 +344,10 @@ impl<E: Events> Task<E> {
             let why = format!("a response did not come within {LATEST_RESPONSE:?}");
             self.connection.drain(CloseReason::Replaced(why));
         }
-        if judgement == Judgement::Silent {
+        if action == TimerAction::Silent {
             return Some(CloseReason::Silent);
         }
-        // Whoever still waits gets no response.
+        // Operations that still wait get no response.
         let is_over = self.drained_at.is_some_and(|at| at <= now);
         is_over.then(|| {
             let why = self.connection.state.lock().draining.clone();
