@@ -206,11 +206,16 @@ impl fmt::Display for Report {
     }
 }
 
+/// Ends the text with the error of the last attempt. With `{:#}`, many errors show their
+/// causes, and `anyhow` does so on one line.
 fn tail(f: &mut fmt::Formatter<'_>, error: &dyn fmt::Display) -> fmt::Result {
+    let full = format!("{error:#}");
     if f.alternate() {
-        write!(f, "\n  error     {error:#}")
-    } else {
+        write!(f, "\n  error     {full}")
+    } else if full.contains('\n') {
         write!(f, ": {error}")
+    } else {
+        write!(f, ": {full}")
     }
 }
 
