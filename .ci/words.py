@@ -27,15 +27,14 @@ QUESTION = re.compile(r"//! (What|How|Where|Whether|Who)\b")
 ENGINE_ROOT = Path("crates/steadfast/src/lib.rs")
 MOST_NAMES = 30
 TYPE = re.compile(r"^(pub(?:\([^)]*\))? )?(?:struct|enum|trait|union|type) (\w+)", re.M)
-# A crate's error is `Error`, as everywhere. The others wait for better names.
-SHARED_NAMES = set(
-    """
-    Error
-    steadfast-couchbase::Begun steadfast-couchbase::Running steadfast-couchbase::Unsent
-    """.split()
-)
-# The same type for two platforms, or with and without a feature.
-SHARED_NAMES |= {"steadfast-cli::StopSignals", "steadfast-cli::TerminalSettings", "steadfast-couchbase::Durations"}
+# A crate's error is `Error`, as everywhere. The others are one type for two platforms, or
+# with and without a feature.
+SHARED_NAMES = {
+    "Error",
+    "steadfast-cli::StopSignals",
+    "steadfast-cli::TerminalSettings",
+    "steadfast-couchbase::Durations",
+}
 
 
 def main() -> int:
