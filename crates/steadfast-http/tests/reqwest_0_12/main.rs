@@ -12,23 +12,23 @@ extern crate reqwest_middleware_0_4 as reqwest_middleware;
 
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../faults/http1.rs"]
+#[path = "../clients/http1.rs"]
 mod http1;
-#[path = "../faults/http2.rs"]
+#[path = "../clients/http2.rs"]
 mod http2;
-#[path = "../faults/integrations.rs"]
+#[path = "../clients/integrations.rs"]
 mod integrations;
-#[path = "../faults/keep_alive.rs"]
+#[path = "../clients/keep_alive.rs"]
 mod keep_alive;
-#[path = "../faults/nested.rs"]
+#[path = "../clients/nested.rs"]
 mod nested;
-#[path = "../faults/raw.rs"]
+#[path = "../clients/raw.rs"]
 mod raw;
-#[path = "../redirects.rs"]
+#[path = "../clients/redirects.rs"]
 mod redirects;
-#[path = "../reqwest.rs"]
-mod requests;
-#[path = "../faults/streams.rs"]
+#[path = "../clients/reqwest_client.rs"]
+mod reqwest_client;
+#[path = "../clients/streams.rs"]
 mod streams;
 
 use steadfast_http::reqwest_0_12 as integration;

@@ -1,30 +1,19 @@
 //! A `POST` that was redirected is never sent again, whatever comes after the
 //! redirect and whether or not the client tells of it.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "tests may panic and read the clock"
-)]
-
-mod common;
-
-use std::pin::Pin;
-use std::time::Duration;
-#[allow(unused_imports, reason = "`tests/reqwest_0_12` includes this file")]
-use steadfast_http::reqwest as integration;
-
+use crate::common::clients::{MiddlewareClient, ReqwestClient, ended, request};
+use crate::common::promises::{all, quick};
+use crate::common::server::{Server, ServerAction, answer, closed_port, with};
+use crate::common::{Client, TestOutcome, TestRequest, get, post};
 use crate::integration::{RetryMiddleware, watch_redirects};
 use bytes::Bytes;
-use common::clients::{MiddlewareClient, ReqwestClient, ended, request};
-use common::promises::{all, quick};
-use common::server::{Server, ServerAction, answer, closed_port, with};
-use common::{Client, TestOutcome, TestRequest, get, post};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
 use reqwest_middleware::ClientBuilder;
+use std::pin::Pin;
+use std::time::Duration;
 use steadfast::strategy::Cause;
 use steadfast_http::HttpRetry;
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody};

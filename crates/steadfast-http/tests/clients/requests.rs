@@ -1,11 +1,5 @@
 //! The requests of later attempts, and what a request leaves behind, with and without a time
 //! limit. Nothing here has a socket.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "tests may panic and read the clock"
-)]
-
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,25 +1,15 @@
 //! Worlds of users, values that are not accepted, and what can be read of a retry.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "tests may panic and read the clock"
-)]
-
-mod common;
-
+use crate::common::clients::{Body, MiddlewareClient, ReqwestClient, TowerClient, request};
+use crate::common::promises::quick;
+use crate::common::server::{Server, answer, closed_port, with};
+use crate::common::{Client, TestOutcome, get, post};
+use crate::integration::ErrorClassifier;
+use http::{Request, Response};
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use steadfast_http::reqwest as integration;
-
-use crate::integration::ErrorClassifier;
-use common::clients::{Body, MiddlewareClient, ReqwestClient, TowerClient, request};
-use common::promises::quick;
-use common::server::{Server, answer, closed_port, with};
-use common::{Client, TestOutcome, get, post};
-use http::{Request, Response};
 use steadfast::report::Outcome;
 use steadfast::strategy::Cause;
 use steadfast::world::{Roll, SharedWorld, SystemWorld, Timer, from_sleep};

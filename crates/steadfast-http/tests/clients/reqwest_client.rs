@@ -1,27 +1,16 @@
 //! reqwest, plain and with middleware, over real sockets.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "tests may panic and read the clock"
-)]
-
-mod common;
-
+use crate::common::clients::{MiddlewareClient, ReqwestClient, answered};
+use crate::common::promises::quick;
+use crate::common::server::{Server, ServerAction, answer, closed_port};
+use crate::common::{Client, RowClient, TestOutcome, fresh, get, post, promises, rows};
+use crate::integration::{RetryMiddleware, SendWithRetry};
+use http::Extensions;
+use reqwest::{Request, Response};
+use reqwest_middleware::{ClientBuilder, Middleware, Next};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-#[allow(unused_imports, reason = "`tests/reqwest_0_12` includes this file")]
-use steadfast_http::reqwest as integration;
-
-use crate::integration::{RetryMiddleware, SendWithRetry};
-use common::clients::{MiddlewareClient, ReqwestClient, answered};
-use common::promises::quick;
-use common::server::{Server, answer};
-use common::{Client, RowClient, TestOutcome, fresh, get, post, promises, rows};
-use http::Extensions;
-use reqwest::{Request, Response};
-use reqwest_middleware::{ClientBuilder, Middleware, Next};
 use steadfast::strategy::Cause;
 use steadfast_http::{AttemptCount, AttemptMark, HttpRetry};
 
@@ -202,7 +191,7 @@ impl<E> futures_core::Stream for Stream<E> {
 /// The body's source, another request, gets no connection; the request itself does.
 #[tokio::test]
 async fn a_body_that_fails_to_connect_does_not_prove_that_nothing_was_sent() {
-    let (_held, closed) = common::server::closed_port();
+    let (_held, closed) = closed_port();
     let refused = reqwest::get(&closed).await.unwrap_err();
     assert!(refused.is_connect());
     let server = Server::start([]).await;
@@ -217,7 +206,7 @@ async fn a_body_that_fails_to_connect_does_not_prove_that_nothing_was_sent() {
 /// The middleware's error hides reqwest's error from the chain of sources.
 #[tokio::test]
 async fn a_client_timeout_is_found_inside_the_middleware_error() {
-    let server = Server::start([common::server::ServerAction::Hang]).await;
+    let server = Server::start([ServerAction::Hang]).await;
     let strategy = quick();
     let retry = HttpRetry::new(strategy.clone()).unwrap();
     let client = reqwest::Client::builder().timeout(Duration::from_millis(500));
@@ -244,7 +233,7 @@ async fn a_post_that_a_client_timeout_ends_is_not_sent_again() {
         ReqwestClient(client(), retry()),
         MiddlewareClient(middleware.build()),
     );
-    let server = Server::start(vec![common::server::ServerAction::Hang; 2]).await;
+    let server = Server::start(vec![ServerAction::Hang; 2]).await;
     let uri = server.uri();
     for ended in [
         plain.send(post(&uri, b"pay 5")).await,

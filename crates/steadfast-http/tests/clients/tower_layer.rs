@@ -1,13 +1,14 @@
 //! The tower layer around hyper's client, over real sockets.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "tests may panic and read the clock"
-)]
-
-mod common;
-
+use crate::common::clients::{Body, TowerClient, ended, request};
+use crate::common::promises::quick;
+use crate::common::server::{Server, ServerAction, answer, closed_port};
+use crate::common::{Client, RowClient, TestOutcome, fresh, get, post, promises, rows};
+use http::{Request, Response};
+use http_body::Body as _;
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy;
+use hyper_util::rt::TokioExecutor;
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
@@ -15,17 +16,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use steadfast_http::reqwest as integration;
-
-use common::clients::{Body, TowerClient, ended, request};
-use common::promises::quick;
-use common::server::{Server, ServerAction, answer, closed_port};
-use common::{Client, RowClient, TestOutcome, fresh, get, post, promises, rows};
-use http::{Request, Response};
-use http_body::Body as _;
-use http_body_util::{BodyExt, Full};
-use hyper_util::client::legacy;
-use hyper_util::rt::TokioExecutor;
 use steadfast::strategy::{Cause, WhenTooLate};
 use steadfast::{Backoff, BestEffort, StrategyExt};
 use steadfast_http::tower::{HttpRetryLayer, ReplayBody, RetryLayer};
