@@ -178,7 +178,7 @@ reasons! {
         "D60; terminal, like those of RFC 0049 rev. 16",
         "do not use this server: find out which server has that address, and use TLS";
     client KV_CONNECTION_FULL [allowing_non_idempotent_retry always_retried]
-        "as many operations are in flight on the connection as `max_in_flight` allows, or its socket does not keep up",
+        "as many operations are in flight on the connection as `max_in_flight` allows, or its socket does not keep up, or the connection for durable writes is being dialled",
         "D45, always retried: the operation waits in order for its turn",
         "use more connections (`kv_connections`), or send fewer operations at a time";
 }

@@ -118,7 +118,8 @@ settings! {
         plain max_in_flight: u32 = 65_536;
         /// The time in which a key-value connection must receive a byte after a probe:
         /// 400 ms. A probe is sent when a response is overdue. Without a byte in this
-        /// time the connection is replaced ([D46](steadfast::decisions#d46)).
+        /// time, and in the time that the bytes before the probe take on a slow uplink, the
+        /// connection is replaced ([D46](steadfast::decisions#d46)).
         plain probe_timeout: Duration = Duration::from_millis(400);
         /// The time that an idle HTTP connection is kept: 1 s. Servers close theirs
         /// after 5 s, and a request should not race with that.

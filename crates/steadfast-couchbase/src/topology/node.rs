@@ -1,5 +1,6 @@
 //! A node of a bucket, and its connections.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -15,6 +16,7 @@ use super::bucket::BucketEvents;
 use super::redial::{Redialer, end_of_connection};
 use super::tracking::TrackingConnection;
 use super::{Address, BucketCore, NodeId, Opened, dial};
+use crate::hedge::HANGS;
 use crate::kv::connection::{CONCURRENT_COMMANDS, CloseReason, Connection, Events, Task};
 use crate::kv::handshake::Rejected;
 use crate::options::ClusterOptions;
@@ -35,6 +37,9 @@ pub(crate) struct Node {
     durable: Box<[ArcSwapOption<Connection>]>,
     /// Whether those are kept up: from the first durable write on.
     keeps_durable: AtomicBool,
+    /// Whether durable writes go over the other connections while none of those is up: the last
+    /// dial failed, or it takes long.
+    shares_for_durable: AtomicBool,
     pub(super) tracking: TrackingConnection,
     /// The reason for having no connection, if known.
     rejected: Mutex<Option<Rejected>>,
@@ -66,6 +71,7 @@ impl Node {
             connections: connections().collect(),
             durable: connections().collect(),
             keeps_durable: AtomicBool::new(false),
+            shares_for_durable: AtomicBool::new(false),
             tracking: TrackingConnection::default(),
             rejected: Mutex::new(None),
             retired: bucket.core.closed.child_token(),
@@ -96,6 +102,7 @@ impl Node {
             connections: Box::new([ArcSwapOption::empty()]),
             durable: Box::new([ArcSwapOption::empty()]),
             keeps_durable: AtomicBool::new(false),
+            shares_for_durable: AtomicBool::new(false),
             tracking: TrackingConnection::default(),
             rejected: Mutex::new(None),
             retired: CancellationToken::new(),
@@ -109,11 +116,22 @@ impl Node {
         any_up(&self.connections, vbucket)
     }
 
-    /// A connection for durable writes, if there is one. Durable writes wait for other nodes,
-    /// and a server works on a few commands of a connection at a time and reads no more
-    /// meanwhile. So they have connections of their own.
+    /// A connection for durable writes, if there is one. They wait for other nodes, and a server
+    /// works on a few commands of a connection at a time and reads no more meanwhile. So they
+    /// have connections of their own, and share the others only if those cannot be opened.
     pub(crate) fn durable_connection(&self, vbucket: u16) -> Option<Arc<Connection>> {
-        any_up(&self.durable, vbucket)
+        any_up(&self.durable, vbucket).or_else(|| {
+            let shared = self.shares_for_durable.load(Ordering::Relaxed);
+            self.connection(vbucket).filter(|_| shared)
+        })
+    }
+
+    /// Lets durable writes share the other connections until one of theirs is up.
+    fn share_for_durable(&self, bucket: &BucketCore, place: Place) {
+        if place.carries == Carries::DurableWrites {
+            self.shares_for_durable.store(true, Ordering::Relaxed);
+            bucket.handle_connected();
+        }
     }
 
     /// Starts to keep the connections for durable writes. Returns whether this is the first
@@ -215,7 +233,11 @@ async fn keep(
         let is_up = || node.at(place).load().is_some();
         let round = redialer.round("connect", is_up, || async {
             let unstarted = first.lock().take();
-            connect_and_run(&bucket, &node, place, unstarted).await
+            let ended = connect_and_run(&bucket, &node, place, unstarted).await;
+            if ended.is_err() {
+                node.share_for_durable(&bucket, place);
+            }
+            ended
         });
         tokio::select! {
             // A round succeeds when its connection was useful.
@@ -242,7 +264,15 @@ async fn connect_and_run(
         Some(unstarted) => Ok(unstarted),
         None => {
             let limit = place.in_flight(&bucket.core.options);
-            let dialled = dial(&bucket.core, &node.address, Some(&bucket.name), limit).await;
+            let dialling = dial(&bucket.core, &node.address, Some(&bucket.name), limit);
+            let dialled = tokio::select! {
+                dialled = dialling => dialled,
+                never = async {
+                    tokio::time::sleep(HANGS).await;
+                    node.share_for_durable(bucket, place);
+                    pending().await
+                } => never,
+            };
             dialled.map(|opened| UnstartedConnection::new(opened, bucket))
         }
     };
@@ -262,6 +292,9 @@ async fn connect_and_run(
     *node.rejected.lock() = None;
     bucket.core.terminals.opened(&key);
     let published = Published::new(node.at(place), connection.clone());
+    if place.carries == Carries::DurableWrites {
+        node.shares_for_durable.store(false, Ordering::Relaxed);
+    }
     if let Some(config) = config {
         bucket.apply_config(config, None);
     }

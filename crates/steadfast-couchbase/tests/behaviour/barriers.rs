@@ -3,13 +3,17 @@
 //! The server executes commands that are not about documents in order. None of the client's
 //! own requests may hold back operations (decision D56).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use steadfast::FailFast;
 use steadfast_cluster::fault::Fault;
 use steadfast_couchbase::{ClusterOptions, Collection, DurabilityLevel};
 use steadfast_wire::Opcode;
 
 use crate::fixture::*;
+use crate::scripted::{Reply, Scripted};
 
 /// Less than the timeout of an operation. Without a barrier it takes milliseconds.
 const SOON: Duration = Duration::from_millis(1500);
@@ -135,4 +139,37 @@ async fn durable_writes_that_wait_for_replicas_delay_no_other_operation() {
         ambiguous += u64::from(write.await.unwrap().unwrap_err().is_ambiguous());
     }
     assert_eq!((ambiguous, held.fired()), (worked_on, worked_on));
+}
+
+/// Writes durably three times, from three tasks at once, to a node that takes no further
+/// connections: it does this with each. An attempt may not fail.
+async fn durable_writes_without_a_connection_of_their_own(further: fn() -> Reply) {
+    let full = Arc::new(AtomicBool::new(false));
+    let is_full = full.clone();
+    let server = Scripted::start(move |frame| match frame.opcode() {
+        Opcode::Hello if is_full.load(Ordering::Relaxed) => further(),
+        _ => Reply::Usual,
+    })
+    .await;
+    let (_cluster, documents) = server.opened().await;
+    documents.upsert("k", &1).timeout(LONG).await.unwrap();
+    full.store(true, Ordering::Relaxed);
+    let writes = (0..3).map(|_| {
+        let write = documents.upsert("k", &2).timeout(LONG / 2);
+        let write = write.durability(DurabilityLevel::Majority);
+        write.retry(FailFast::new()).into_future()
+    });
+    for written in futures(writes.collect()).await {
+        written.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn durable_writes_share_a_connection_if_theirs_is_refused() {
+    durable_writes_without_a_connection_of_their_own(|| Reply::Close).await;
+}
+
+#[tokio::test]
+async fn durable_writes_share_a_connection_if_the_dial_of_theirs_hangs() {
+    durable_writes_without_a_connection_of_their_own(|| Reply::Silence).await;
 }

@@ -1,17 +1,21 @@
 //! Connections that go silent, and slow ones that do not.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use steadfast_cluster::TestCluster;
 use steadfast_cluster::fault::Fault;
-use steadfast_couchbase::options::{BreakerSettings, TlsOptions};
+use steadfast_couchbase::collection::Raw;
+use steadfast_couchbase::options::{BreakerSettings, Compression, TlsOptions};
 use steadfast_couchbase::{Cluster, ClusterOptions, Collection, ErrorKind};
-use steadfast_wire::Opcode;
+use steadfast_wire::{Opcode, Status};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::fixture::*;
-use crate::scripted::{Reply, Scripted};
+use crate::scripted::{Reply, Scripted, config};
 
 /// The timeout of operations here.
 const TIMEOUT: Duration = Duration::from_millis(500);
@@ -196,4 +200,53 @@ async fn a_node_that_stalls_all_operations_but_answers_probes_keeps_its_connecti
     until("it was probed", || probes.load(Ordering::Relaxed) > 0).await;
     documents.upsert("k", &1).timeout(LONG).await.unwrap();
     assert_eq!(server.dials(), dials);
+}
+
+/// Forwards connections to a server. Forwards at most 1 MB/s to it, and the system's buffers take
+/// more at once.
+async fn forward_slowly(tunnel: TcpListener, server: SocketAddr) {
+    while let Ok((client, _)) = tunnel.accept().await {
+        tokio::spawn(async move {
+            let (mut requests, mut client) = client.into_split();
+            let server = TcpStream::connect(server).await.unwrap();
+            let (mut responses, mut server) = server.into_split();
+            tokio::spawn(async move { tokio::io::copy(&mut responses, &mut client).await });
+            let mut piece = vec![0; 100_000];
+            while let Ok(len @ 1..) = requests.read(&mut piece).await {
+                server.write_all(&piece[..len]).await.unwrap();
+                tokio::time::sleep(ms(len as u64 / 1000)).await;
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_large_value_through_a_slow_tunnel_keeps_its_connection() {
+    let tunnel = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = tunnel.local_addr().unwrap();
+    let server = Scripted::start(move |frame| match frame.opcode() {
+        Opcode::GetClusterConfig => {
+            let config = config(1, 1, &[address.port()], 0);
+            Reply::Answer(Status::Success, config.into_bytes())
+        }
+        _ => Reply::Usual,
+    })
+    .await;
+    let forwarding = tokio::spawn(forward_slowly(tunnel, server.address));
+    let options = ClusterOptions::new().compression(Compression::Off);
+    let options = options.allow_secrets_without_tls(true);
+    let cluster = connect(&format!("couchbase://{address}"), app(), options).await;
+    let documents = cluster.bucket(BUCKET).default_collection();
+    documents.get("k").timeout(LONG).await.unwrap();
+    let large = Raw::binary(vec![7; 3_000_000]);
+    let write = tokio::spawn({
+        let documents = documents.clone();
+        async move { documents.upsert_raw("large", large).timeout(LONG).await }
+    });
+    tokio::task::yield_now().await;
+    // Its timeout causes a probe, which is behind the value too.
+    let behind = documents.get("k").timeout(TIMEOUT).await;
+    fails_with(behind, ErrorKind::UnambiguousTimeout);
+    write.await.unwrap().unwrap();
+    forwarding.abort();
 }

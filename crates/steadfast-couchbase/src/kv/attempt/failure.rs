@@ -15,6 +15,7 @@ use super::KvAttempts;
 use crate::drive::AttemptError;
 use crate::error::ErrorKind;
 use crate::explain::likely_note;
+use crate::hedge::HANGS;
 use crate::kv::collection_ids::manifest_uid;
 use crate::kv::connection::{Connection, NoResponse, NoResponseCause, SubmitError, Turn};
 use crate::kv::meaning::{Disposition, failed_path, path_error};
@@ -50,6 +51,15 @@ pub(super) fn client_closed() -> AttemptError {
 
 fn not_sent_as_closed() -> Failure {
     Failure::not_sent(&UNKNOWN).with_note("the client is closed")
+}
+
+/// The operation waits for its turn, under any strategy.
+fn connection_full(peer: Arc<str>, note: &'static str, at_most: Duration) -> AttemptError {
+    let failure = Failure::not_sent(&KV_CONNECTION_FULL)
+        .with_peer(peer)
+        .with_note(note)
+        .with_prescribed_delay(at_most);
+    AttemptError::Failed(failure, ErrorKind::ServiceNotAvailable)
 }
 
 /// Before the frame was submitted.
@@ -132,11 +142,17 @@ impl KvAttempts<'_> {
         connection: &Arc<Connection>,
     ) -> AttemptError {
         self.turn = Some(turn.unwrap_or_else(|| Box::new(connection.wait_in_line())));
-        let failure = Failure::not_sent(&KV_CONNECTION_FULL)
-            .with_peer(connection.peer.clone())
-            .with_note("the connection has no free slot")
-            .with_prescribed_delay(UNTIL_ITS_TURN);
-        AttemptError::Failed(failure, ErrorKind::ServiceNotAvailable)
+        let note = "the connection has no free slot";
+        connection_full(connection.peer.clone(), note, UNTIL_ITS_TURN)
+    }
+
+    /// The connection for durable writes is being dialled. The dial ends soon, or the others are
+    /// shared.
+    #[cold]
+    pub(super) fn wait_for_durable(&mut self, node: &Node) -> AttemptError {
+        self.blocked = true;
+        let note = "the connection for durable writes is being dialled";
+        connection_full(node.label.clone(), note, HANGS)
     }
 
     /// The connection did not accept the frame.

@@ -129,6 +129,9 @@ impl<'a> KvAttempts<'a> {
             Some(_) => node.durable_connection(self.vbucket),
         };
         let Some(connection) = connection else {
+            if self.request.durability.is_some() && node.connection(self.vbucket).is_some() {
+                return Err(self.wait_for_durable(node));
+            }
             return Err(self.no_connection(Some(node), "no connection to the node"));
         };
         // Asked last: a canary must not be spent on an attempt that cannot be made.

@@ -131,7 +131,8 @@ pub(crate) struct ConnectionLimits {
     pub(crate) in_flight: usize,
     /// Bytes that the socket has not accepted yet.
     pub(crate) unsent_bytes: usize,
-    /// The time in which a probe must be followed by a byte.
+    /// The time in which a probe must be followed by a byte, after the bytes before it have had
+    /// time to arrive.
     pub(crate) probe_timeout: Duration,
     /// The time without a byte after which an idle connection is probed. One with operations is
     /// probed after a quarter of it.

@@ -13,9 +13,13 @@
 //! replica that a durable write waits for. Then the connection is left alone until their
 //! deadlines.
 //!
+//! Bytes can be on their way for long without a full socket: the system's buffers take megabytes,
+//! and a tunnel has its own. A response proves that everything up to its request has arrived. The
+//! probe has more time for the bytes behind that, as many as a slow uplink needs.
+//!
 //! Reads are counted, not timed: the clock is read only when a timer fires.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::ConnectionLimits;
 
@@ -39,6 +43,9 @@ struct Look {
 /// The number of looks in a row without a byte after which an idle connection is probed. With
 /// operations, one is enough.
 const LOOKS: u32 = 4;
+
+/// The slowest uplink on which a connection with large values is not cut, in bytes per second.
+const SLOWEST_UPLINK: u64 = 256 << 10;
 
 struct Probe {
     until: Instant,
@@ -73,6 +80,10 @@ pub(super) struct ConnectionProgress {
     pub(super) blocked: bool,
     /// Until when operations ahead of the probe may hold it back.
     pub(super) held_back_until: Option<Instant>,
+    /// The number of bytes that were handed to the socket and may not have arrived.
+    pub(super) on_their_way: u64,
+    /// The latest deadline of the operations without a response.
+    pub(super) latest_deadline: Option<Instant>,
 }
 
 impl SilenceWatch {
@@ -147,8 +158,12 @@ impl SilenceWatch {
     }
 
     fn probe(&self, progress: ConnectionProgress) -> Probe {
+        // No longer than an operation can gain from it.
+        let latest = progress.latest_deadline.unwrap_or(progress.now);
+        let slowest = Duration::from_millis(progress.on_their_way * 1000 / SLOWEST_UPLINK);
+        let travels = slowest.min(latest.saturating_duration_since(progress.now));
         Probe {
-            until: progress.now + self.limits.probe_timeout,
+            until: progress.now + self.limits.probe_timeout + travels,
             reads_before: self.reads,
             stuck_at: progress.blocked.then_some(progress.handed),
         }
@@ -157,8 +172,6 @@ impl SilenceWatch {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
@@ -170,6 +183,8 @@ mod tests {
         blocked: bool,
         waiting: bool,
         held_back_until: Option<u32>,
+        on_their_way: u64,
+        latest_deadline: Option<u32>,
     }
 
     impl Watched {
@@ -184,17 +199,25 @@ mod tests {
                 blocked: false,
                 waiting: false,
                 held_back_until: None,
+                on_their_way: 0,
+                latest_deadline: None,
             }
+        }
+
+        fn at(&self, millis: u32) -> Instant {
+            self.start + MS * millis
         }
 
         fn judge(&mut self, millis: u32, overdue: bool) -> TimerAction {
             self.watch.judge(ConnectionProgress {
-                now: self.start + MS * millis,
+                now: self.at(millis),
                 overdue,
                 handed: self.handed,
                 blocked: self.blocked,
                 waiting: self.waiting,
-                held_back_until: self.held_back_until.map(|millis| self.start + MS * millis),
+                held_back_until: self.held_back_until.map(|millis| self.at(millis)),
+                on_their_way: self.on_their_way,
+                latest_deadline: self.latest_deadline.map(|millis| self.at(millis)),
             })
         }
     }
@@ -257,6 +280,18 @@ mod tests {
         it.held_back_until = None;
         assert_eq!(it.judge(1000, true), TimerAction::Probe);
         assert_eq!(it.judge(1400, false), TimerAction::Silent);
+    }
+
+    #[test]
+    fn a_probe_behind_many_bytes_has_time_until_the_latest_deadline() {
+        for (latest, until) in [(None, 400), (Some(1500), 1900), (Some(9000), 4400)] {
+            let mut it = Watched::new();
+            it.on_their_way = 1 << 20;
+            it.latest_deadline = latest;
+            assert_eq!(it.judge(0, true), TimerAction::Probe);
+            assert_eq!(it.watch.next(), Some(it.at(until)), "{latest:?}");
+            assert_eq!(it.judge(until, false), TimerAction::Silent);
+        }
     }
 
     #[test]

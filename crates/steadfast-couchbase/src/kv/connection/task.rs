@@ -334,6 +334,8 @@ impl<E: Events> Task<E> {
             handed: state.handed(),
             blocked,
             held_back_until: state.held_back_until(concurrent),
+            on_their_way: state.on_their_way(),
+            latest_deadline: state.latest_deadline(),
         });
         if action == TimerAction::Probe {
             state.push_probe(self.connection.features);

@@ -64,6 +64,8 @@ pub(super) struct State {
     /// A lower bound of all deadlines.
     earliest: Option<Instant>,
     served: bool,
+    /// The position up to which a response proves that the stream arrived.
+    arrived: u64,
     /// The arrival of the last responses. One look at the clock serves all of them.
     pub(super) received_at: Instant,
     /// Set when no more operations are accepted: the reason to close then.
@@ -127,6 +129,7 @@ impl State {
             earliest: None,
             waker: None,
             served: false,
+            arrived: 0,
             received_at: now(),
             draining: None,
             closing: None,
@@ -239,6 +242,7 @@ impl State {
         {
             return Delivered::Unknown;
         }
+        self.arrived = self.arrived.max(operation.end);
         // The client itself fetches configs, and probes every connection.
         self.served |= !matches!(operation.opcode, Opcode::GetClusterConfig | Opcode::Noop)
             && !matches!(operation.reply, Reply::Probe);

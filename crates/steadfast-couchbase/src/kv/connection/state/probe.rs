@@ -65,6 +65,12 @@ impl State {
         let worked_on = ahead.into_iter().take(worked_on);
         worked_on.filter_map(PendingOperation::unexpired).max()
     }
+
+    /// The latest deadline that has not passed of an operation without a response.
+    pub(in crate::kv::connection) fn latest_deadline(&self) -> Option<Instant> {
+        let operations = self.operations.iter().map(|(_, operation)| operation);
+        operations.filter_map(PendingOperation::unexpired).max()
+    }
 }
 
 impl PendingOperation {

@@ -79,6 +79,12 @@ impl State {
         self.handed
     }
 
+    /// The number of bytes that were handed to the socket, without a response to anything behind
+    /// them.
+    pub(in crate::kv::connection) fn on_their_way(&self) -> u64 {
+        self.handed.saturating_sub(self.arrived)
+    }
+
     /// Cuts an operation out of the stream, so that it is never sent. Returns false if the
     /// socket may have a part of it: then the whole frame must follow.
     pub(super) fn cut(&mut self, index: usize) -> bool {

@@ -171,3 +171,37 @@ async fn a_peer_that_dies_while_idle_is_given_up() {
     assert_eq!(pair.task.await.unwrap(), CloseReason::Silent);
     assert_eq!(tenths(died), 129);
 }
+
+/// A value of 5 MB, and then a read, over an uplink of 1 MB/s: the system's buffers take more than
+/// half of the value at once, so the socket is not full and the probe waits behind it.
+#[tokio::test(start_paused = true)]
+async fn a_large_value_on_a_slow_uplink_keeps_its_connection() {
+    let unordered = [Feature::UnorderedExecution].into_iter().collect();
+    let Pair {
+        connection,
+        mut peer,
+        task,
+        ..
+    } = pair_with(ConnectionLimits::default(), unordered).await;
+    let write = submit(&connection, 1, 5_000_000, Some(Duration::from_secs(30))).unwrap();
+    let serving = tokio::spawn(async move {
+        let mut piece = vec![0; 100_000];
+        let mut opaque = None;
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let len = peer.socket.read(&mut piece).await.unwrap();
+            peer.received.extend_from_slice(&piece[..len]);
+            let decoder = FrameDecoder::from_client().with_max_body(u32::MAX);
+            if let Ok(Decoded::Frame(frame)) = decoder.decode(&mut peer.received) {
+                opaque.get_or_insert(frame.opaque());
+                break;
+            }
+        }
+        peer.answer(Opcode::Set, opaque.unwrap()).await;
+        peer
+    });
+    let outcome = write.await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+    assert!(!task.is_finished());
+    drop(serving.await.unwrap());
+}
