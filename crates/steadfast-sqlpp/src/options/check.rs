@@ -124,21 +124,32 @@ fn check_value(name: &str, expected: OptionType, value: &Value) -> Result<(), Qu
     }
 }
 
-/// Reads a duration such as `15000ms`, `15s` or `2m`.
+/// Reads a duration as Go writes it: `15000ms`, `2m` or `1m14.5s`.
 pub(crate) fn duration(text: &str) -> Option<Duration> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let number: f64 = digits.parse().ok()?;
-    let seconds = match &text[digits.len()..] {
-        "" if number == 0.0 => 0.0,
-        "ns" => number / 1e9,
-        "us" => number / 1e6,
-        "ms" => number / 1e3,
-        "s" => number,
-        "m" => number * 60.0,
-        "h" => number * 3600.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(seconds).ok()
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    let mut seconds = 0.0;
+    let mut rest = text;
+    loop {
+        let is_number = |letter: char| letter.is_ascii_digit() || letter == '.';
+        let (number, after) = rest.split_at(rest.find(|letter| !is_number(letter))?);
+        let (unit, after) = after.split_at(after.find(is_number).unwrap_or(after.len()));
+        let unit = match unit {
+            "ns" => 1e-9,
+            "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * unit;
+        if after.is_empty() {
+            return Duration::try_from_secs_f64(seconds).ok();
+        }
+        rest = after;
+    }
 }
 
 #[cfg(test)]
@@ -151,7 +162,11 @@ mod tests {
         assert_eq!(duration("1.5s"), Some(Duration::from_millis(1500)));
         assert_eq!(duration("2m"), Some(Duration::from_secs(120)));
         assert_eq!(duration("0"), Some(Duration::ZERO));
-        for bad in ["", "s", "15", "-1s", "1e400s", "1x"] {
+        assert_eq!(duration("1h2m3.5s"), Some(Duration::from_millis(3_723_500)));
+        assert_eq!(duration("3µs"), Some(Duration::from_micros(3)));
+        for bad in [
+            "", "s", "15", "-1s", "1e400s", "1x", "1m15", "1m s", "1m-1s",
+        ] {
             assert_eq!(duration(bad), None, "{bad}");
         }
     }

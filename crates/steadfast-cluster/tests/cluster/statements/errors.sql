@@ -318,6 +318,9 @@ UPSERT INTO b VALUES (1, 1)
 {"statement": "SELECT RAW 1", "timeout": "-1s"}
     [1]
 
+{"statement": "SELECT RAW 1", "timeout": "1m14.999940351s"}
+    [1]
+
 {"statement": "UPSERT INTO b VALUES ('k', 1)", "timeout": "1ns"}
     error 1080
 
