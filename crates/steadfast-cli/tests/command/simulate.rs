@@ -65,7 +65,7 @@ fn an_interrupt_keeps_the_seeds_that_ran() {
         .spawn()
         .unwrap();
     let mut progress = BufReader::new(simulate.stderr.take().unwrap()).lines();
-    assert_eq!(progress.next().unwrap().unwrap(), "20 seeds, 0 failed");
+    assert_eq!(progress.next().unwrap().unwrap(), "1 seed, 0 failed");
     let id = simulate.id().to_string();
     assert!(
         Command::new("kill")
@@ -78,9 +78,9 @@ fn an_interrupt_keeps_the_seeds_that_ran() {
     let output = simulate.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{rest:?}");
     let found = String::from_utf8(output.stdout).unwrap();
-    let (runs, text) = found.split_once(" seeds: ").unwrap();
-    assert!(runs.parse::<u64>().unwrap() >= 20, "{found}");
-    assert!(text.starts_with(&format!("{runs} held")), "{found}");
+    let (runs, text) = found.split_once(" seed").unwrap();
+    assert!(runs.parse::<u64>().unwrap() >= 1, "{found}");
+    assert!(text.contains(&format!(": {runs} held")), "{found}");
 }
 
 #[test]

@@ -214,7 +214,8 @@ fn merged(paths: &[PathBuf]) -> anyhow::Result<Findings> {
     Ok(all)
 }
 
-/// Shows a line for every twenty seeds and for every failure. `named` counts the latter.
+/// Shows a line for the first seed, for every twenty and for every failure. `named` counts
+/// the failures.
 fn show_progress(args: &SimulateArgs, findings: &Findings, named: &AtomicUsize) {
     if args.quiet {
         return;
@@ -227,12 +228,10 @@ fn show_progress(args: &SimulateArgs, findings: &Findings, named: &AtomicUsize) 
             .map(|failure| failure.seed.to_string());
         stderr_line(format!("failed: {}", seeds.collect::<Vec<_>>().join(", ")));
     }
-    if findings.runs.is_multiple_of(20) {
-        stderr_line(format!(
-            "{} seeds, {} failed",
-            findings.runs,
-            findings.failures.len()
-        ));
+    let runs = findings.runs;
+    if runs == 1 || runs.is_multiple_of(20) {
+        let plural = if runs == 1 { "" } else { "s" };
+        stderr_line(format!("{runs} seed{plural}, {failed} failed"));
     }
 }
 
