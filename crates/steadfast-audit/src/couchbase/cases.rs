@@ -22,6 +22,7 @@ struct Row {
     fault: Option<Value>,
     script: Option<Value>,
     connect: Option<ConnectChange>,
+    vbucket: Option<VbucketMove>,
     timeout_ms: u64,
     expect: SdkExpectation,
 }
@@ -36,6 +37,17 @@ pub(super) struct ConnectChange {
     pub(super) tls: bool,
     /// A fault while it is made.
     pub(super) fault: Option<Value>,
+}
+
+/// A move of the document's vbucket to the other node. Only requests to the old node, which
+/// refuses them, count as attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum VbucketMove {
+    /// It has moved, and nothing but the response of the old node says so.
+    Unannounced,
+    /// The fast-forward map names the next node, which has the vbucket some time later.
+    Planned,
 }
 
 /// One operation that meets one fault.
@@ -56,6 +68,7 @@ pub(super) enum SdkFault {
     Rule(Value),
     Script(Value),
     Connect(ConnectChange),
+    Move(VbucketMove),
 }
 
 /// What an RFC expects.
@@ -88,9 +101,10 @@ impl SdkCases {
             rule: row.rule.clone(),
             name: row.name.clone(),
             operation: operation.clone(),
-            fault: match (&row.fault, &row.connect, &row.script) {
+            fault: match (&row.fault, &row.connect, &row.vbucket, &row.script) {
                 (Some(fault), ..) => SdkFault::Rule(fault.clone()),
-                (_, Some(change), _) => SdkFault::Connect(change.clone()),
+                (_, Some(change), ..) => SdkFault::Connect(change.clone()),
+                (.., Some(moves), _) => SdkFault::Move(*moves),
                 (.., script) => SdkFault::Script(script.clone().unwrap_or_default()),
             },
             timeout_ms: row.timeout_ms,
@@ -151,6 +165,7 @@ mod tests {
                         serde_json::from_value::<Fault>(fault.clone()).unwrap();
                     }
                 }
+                SdkFault::Move(_) => {}
                 SdkFault::Script(script) => {
                     serde_json::from_value::<steadfast_cluster::script::ScriptSpec>(script.clone())
                         .unwrap();

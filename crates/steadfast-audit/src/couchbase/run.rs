@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use steadfast_cluster::fault::{Fault, FaultGuard};
 use steadfast_cluster::script::{Script, ScriptGuard, ScriptSpec};
 use steadfast_cluster::users::Rights;
-use steadfast_cluster::{BucketSettings, TestCluster};
+use steadfast_cluster::{BucketSettings, Service, TestCluster};
 use steadfast_wire::error_map::ErrorMap;
+use steadfast_wire::{Feature, Opcode, Status};
 use tokio::time::sleep;
 
-use super::cases::{ConnectChange, SdkCase, SdkCases, SdkFault};
+use super::cases::{ConnectChange, SdkCase, SdkCases, SdkFault, VbucketMove};
 use super::driver::{Driver, DriverAnswer};
 use super::judge::SdkRun;
 use super::report::{SdkAuditReport, SdkCaseReport};
@@ -26,6 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(8);
 /// How often arrivals are counted.
 const PERIOD: Duration = Duration::from_millis(1);
+/// How long after its first request a planned move is made. A client that asks the old node again
+/// does so earlier.
+const MOVE_AFTER: Duration = Duration::from_millis(300);
+/// With these features, the cluster announces a move.
+const ANNOUNCEMENTS: [Feature; 2] = [
+    Feature::ClustermapChangeNotification,
+    Feature::ClustermapChangeNotificationBrief,
+];
 
 /// What to audit.
 #[derive(Clone, Debug)]
@@ -63,6 +72,10 @@ pub async fn audit_couchbase(
     let mut sdk = String::new();
     let mut reports = Vec::with_capacity(cases.len());
     for (number, case) in cases.iter().enumerate() {
+        let unannounced = matches!(case.fault, SdkFault::Move(VbucketMove::Unannounced));
+        for feature in ANNOUNCEMENTS {
+            cluster.withhold_feature(feature, unannounced);
+        }
         // A connection with faults is made for its case.
         if !matches!(case.fault, SdkFault::Connect(_)) || sdk.is_empty() {
             let answer = driver
@@ -134,7 +147,7 @@ impl InForce {
     fn begin(cluster: &TestCluster, case: &SdkCase, key: &str) -> Self {
         match &case.fault {
             // It is in force already; the requests of the operation are counted.
-            SdkFault::Connect(_) => {
+            SdkFault::Connect(_) | SdkFault::Move(_) => {
                 let count = json!({"effect": "pass", "key": key});
                 let count = serde_json::from_value(count).expect("it is valid");
                 Self::Rule(cluster.fault(count))
@@ -195,8 +208,54 @@ async fn run(
     for _ in 0..if case.is_query() { 4 } else { 1 } {
         driver.ask(warm, warm_fields.clone(), PATIENCE * 2).await?;
     }
-    let (run, lost) = measure(cluster, driver, case, &key).await;
-    Ok((run, lost))
+    if let SdkFault::Move(moves) = case.fault {
+        return move_and_run(cluster, driver, case, moves, &key).await;
+    }
+    let fault = InForce::begin(cluster, case, &key);
+    Ok(measure(cluster, driver, case, &key, &fault).await)
+}
+
+/// Moves all vbuckets of the document's node to the other node, and back after the operation.
+async fn move_and_run(
+    cluster: &TestCluster,
+    driver: &mut Driver,
+    case: &SdkCase,
+    moves: VbucketMove,
+    key: &str,
+) -> Result<(SdkRun, bool), AuditError> {
+    let old = cluster.active_node(BUCKET, key.as_bytes());
+    let old = old.map_err(AuditError::Cluster)?.expect("no node is lost");
+    let rebalance = cluster.begin_rebalance_out(old).await;
+    let mut rebalance = rebalance.map_err(AuditError::Cluster)?;
+    let at_old = Fault::on_service(Service::KeyValue).node(old).key(key);
+    let ran = match moves {
+        VbucketMove::Unannounced => {
+            let no_config = Fault::on(Opcode::GetClusterConfig).answer(Status::TemporaryFailure);
+            let _no_config = cluster.fault(no_config);
+            rebalance.step(usize::MAX);
+            let requests = InForce::Rule(cluster.fault(at_old.pass()));
+            measure(cluster, driver, case, key, &requests).await
+        }
+        VbucketMove::Planned => {
+            let refused = cluster.fault(at_old.answer(Status::NotMyVbucket));
+            let refused = InForce::Rule(refused);
+            let moved = async {
+                while refused.counts().0 == 0 {
+                    sleep(PERIOD).await;
+                }
+                sleep(MOVE_AFTER).await;
+                rebalance.step(usize::MAX);
+                std::future::pending().await
+            };
+            tokio::select! {
+                ran = measure(cluster, driver, case, key, &refused) => ran,
+                never = moved => never,
+            }
+        }
+    };
+    drop(rebalance);
+    cluster.rebalance().await.map_err(AuditError::Cluster)?;
+    Ok(ran)
 }
 
 /// Connects as the case says. A driver that cannot connect has answered.
@@ -221,7 +280,10 @@ async fn connect_and_run(
     let limit = Duration::from_millis(case.timeout_ms) + GRACE;
     let connected = driver.ask("connect", fields, limit).await;
     let (mut run, lost) = match connected {
-        Ok(answer) if answer.ok => measure(cluster, driver, case, key).await,
+        Ok(answer) if answer.ok => {
+            let requests = InForce::begin(cluster, case, key);
+            measure(cluster, driver, case, key, &requests).await
+        }
         Ok(answer) => (SdkRun::unsent(answer), false),
         Err(error) => (SdkRun::unsent(DriverAnswer::lost(&error, limit)), true),
     };
@@ -236,11 +298,11 @@ async fn measure(
     driver: &mut Driver,
     case: &SdkCase,
     key: &str,
+    fault: &InForce,
 ) -> (SdkRun, bool) {
     let timeout = Duration::from_millis(case.timeout_ms);
     let (asked, fields) = request(case, key);
     let before = cluster.journal().applied();
-    let fault = InForce::begin(cluster, case, key);
     let begun = Instant::now();
     let mut arrivals = Vec::new();
     let mut count = || {
