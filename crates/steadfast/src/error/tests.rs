@@ -196,12 +196,3 @@ fn an_error_taken_apart_and_put_together_with_another_keeps_its_story() {
     assert_eq!(other.last_error(), Some(&7));
     assert_eq!(other.to_string(), said.replace("no luck", "7"));
 }
-
-#[test]
-fn the_line_shows_the_causes_of_an_application_error() {
-    let cause = anyhow::anyhow!("connection refused").context("no price");
-    let (report, _) = error(Call::new("get"), [Failure::inconclusive(&THROTTLED)]).into_parts();
-    let error = Error::new(report, Some(cause));
-    let line = anyhow::Error::new(error).to_string();
-    assert!(line.ends_with("no price: connection refused"), "{line}");
-}
