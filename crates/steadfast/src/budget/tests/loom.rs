@@ -15,7 +15,6 @@ use loom::thread;
 use crate::budget::level::Level;
 
 const CAPACITY: u32 = 10;
-const SECOND: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
@@ -50,37 +49,31 @@ fn refunds_at_once_do_not_fill_above_the_capacity() {
     );
 }
 
-fn check(initial: u32, threads: &'static [&'static [Op]]) {
-    let apply = |level: &Earned, op| match op {
+/// Makes an operation.
+fn apply(level: &Level, op: Op) -> Reply {
+    match op {
         Op::Take(cost) => Some(level.take(cost)),
         Op::Give(amount) => {
             level.give(amount, CAPACITY);
             None
         }
-    };
-    check(threads, move || Earned::new(initial), apply, Earned::get);
+    }
 }
 
 /// Runs each list of operations on a thread of its own, in every interleaving,
 /// and compares replies and final level with those of all orders without
 /// concurrency.
-fn check<L: Send + Sync + 'static>(
-    threads: &'static [&'static [Op]],
-    new: impl Fn() -> L + Send + Sync + Copy + 'static,
-    apply: impl Fn(&L, Op) -> Reply + Send + Sync + Copy + 'static,
-    get: impl Fn(&L) -> u32 + Send + Sync + Copy + 'static,
-) {
+fn check(initial: u32, threads: &'static [&'static [Op]]) {
     // Loom's atomics work inside of a model only, also where nothing is at once.
     let known = std::sync::Arc::new(OnceLock::new());
     let right = std::sync::Arc::clone(&known);
     loom::model(move || {
-        let answers = without_concurrency(threads, new, apply, get);
         known
-            .set(answers)
+            .set(without_concurrency(initial, threads))
             .expect("there is one way to do nothing at once");
     });
     loom::model(move || {
-        let level = Arc::new(new());
+        let level = Arc::new(Level::new(initial));
         let running: Vec<_> = threads
             .iter()
             .map(|ops| {
@@ -92,26 +85,21 @@ fn check<L: Send + Sync + 'static>(
             .collect();
         let replies = running.into_iter().map(joined).collect();
         let right = right.get().expect("the first model has run");
-        assert_in((replies, get(&level)), right);
+        assert_in((replies, level.get()), right);
     });
 }
 
 /// The replies and the final level of every order.
-fn without_concurrency<L>(
-    threads: &[&[Op]],
-    new: impl Fn() -> L,
-    apply: impl Fn(&L, Op) -> Reply,
-    get: impl Fn(&L) -> u32,
-) -> HashSet<(Vec<Vec<Reply>>, u32)> {
+fn without_concurrency(initial: u32, threads: &[&[Op]]) -> HashSet<(Vec<Vec<Reply>>, u32)> {
     let steps: Vec<usize> = threads.iter().map(|ops| ops.len()).collect();
     let run = |order: Vec<usize>| {
-        let level = new();
+        let level = Level::new(initial);
         let mut replies = vec![Vec::new(); threads.len()];
         for thread in order {
             let op = threads[thread][replies[thread].len()];
             replies[thread].push(apply(&level, op));
         }
-        (replies, get(&level))
+        (replies, level.get())
     };
     orders(&steps).into_iter().map(run).collect()
 }
