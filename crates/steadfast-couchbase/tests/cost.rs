@@ -94,7 +94,7 @@ fn an_operation_that_waits_for_its_next_attempt_stays_within_its_limit() {
     let special = parked_after(1, true);
     println!("{plain} bytes after one failure, {special} with options of its own");
     assert!(plain < WAITING, "{plain} bytes");
-    assert!(special < plain + OPTIONS, "{special} bytes with options");
+    assert!(special < WAITING + OPTIONS, "{special} bytes with options");
 }
 
 #[test]
