@@ -205,7 +205,8 @@ fn the_address_may_contain_a_collection() {
 
 #[test]
 fn queries_print_one_row_per_line() {
-    let served = served();
+    // A transaction lives on one node, and each command picks one by chance.
+    let served = Served::start(|builder| builder.nodes(1));
     let cluster = served.address("");
     let rows = served.run(&["query", &cluster, "SELECT 1 AS one", "--readonly"]);
     assert!(rows.ok(), "{rows:?}");
