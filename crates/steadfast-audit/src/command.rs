@@ -298,7 +298,7 @@ impl RunningCommand {
         Vec::new()
     }
 
-    /// Kills the group. Its number is still its own, because nobody has waited for the command.
+    /// Kills the group. The command was not waited for, so no other process has its number.
     #[cfg(unix)]
     pub(crate) fn kill_group(&mut self, _: bool) {
         use rustix::process::{Signal, kill_process_group};

@@ -80,7 +80,7 @@ async fn a_client_that_repeats_everything_is_unsafe() {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn client_that_repeats_everything() {
     client::run(&Policy {
         retries: |_, _| true,
@@ -100,7 +100,7 @@ async fn a_client_without_backoff_is_a_storm() {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn client_without_backoff() {
     let wait = |_, _: &Failed, _| Some(Duration::ZERO);
     client::run(&Policy {
@@ -123,7 +123,7 @@ async fn a_client_that_ignores_retry_after_is_rude() {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn client_that_ignores_retry_after() {
     let wait = |attempt, _: &Failed, jitter| Some(client::backoff(attempt, jitter));
     client::run(&Policy {
@@ -149,7 +149,7 @@ async fn a_client_without_retries_gives_up_early() {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn client_without_retries() {
     client::run(&Policy {
         retries: |_, _| false,
@@ -185,7 +185,7 @@ async fn a_good_client_is_good_in_every_case() {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn good_client() {
     client::run(&Policy::default());
 }
@@ -198,7 +198,7 @@ async fn a_good_client_is_good_without_a_response() {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn good_client_with_a_timeout() {
     client::run(&Policy {
         timeout: Duration::from_millis(400),
@@ -260,7 +260,7 @@ async fn a_good_client_is_good_with_http2() {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn good_client_for_http2() {
     client::run(&Policy {
         http2: true,
@@ -282,7 +282,7 @@ async fn a_client_that_repeats_everything_is_unsafe_with_http2() {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn client_that_repeats_everything_with_http2() {
     client::run(&Policy {
         http2: true,
@@ -300,7 +300,7 @@ async fn a_process_that_sends_the_request_again_is_part_of_the_client() {
 
 /// Starts a process that sends the request again, and exits.
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn client_that_leaves_a_retry() {
     let request = &["--ignored", "--exact", "client_without_retries"];
     let binary = std::env::current_exe().unwrap();
@@ -343,7 +343,7 @@ async fn a_client_that_sends_no_post_is_not_called_safe() {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn client_for_get() {
     client::run(&Policy {
         method: Some("GET"),

@@ -69,7 +69,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Decides whether a client comes back because it is told to, at once.
+    /// Returns whether the server asks for another request at once.
     pub(crate) const fn redirects(self) -> bool {
         matches!(
             self,

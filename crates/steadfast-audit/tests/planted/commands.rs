@@ -94,7 +94,7 @@ async fn a_server_with_tls_says_why_no_request_came() {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn client_in_plain_http1() {
     let url = std::env::var("AUDIT_URL").unwrap();
     let address = url.split('/').nth(2).unwrap();
@@ -118,7 +118,7 @@ async fn a_command_that_sends_more_than_one_request_cannot_be_judged() {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn client_with_two_requests() {
     let policy = super::Policy::default();
     super::client::run(&policy);

@@ -22,7 +22,7 @@ fn audit(options: &[&str]) -> Output {
 }
 
 #[test]
-#[ignore = "a client"]
+#[ignore = "the tests run it as a client, in a process of its own"]
 fn client() {
     let url = std::env::var("AUDIT_URL").unwrap();
     let (address, path) = url
